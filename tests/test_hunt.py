@@ -132,7 +132,7 @@ def test_a_find_is_a_file_that_runs_from_anywhere(stuck: tuple[Hunt, Path, float
     assert math.log2(flows["sound"] / flows["mine"]) == pytest.approx(value.mean, abs=4)
     text = (out / "find-1.toml").read_text()
     assert "link.bottleneck.queue.limit: 50 packets ->" in text
-    assert "which the search had not used. Its seed is the first of these." in " ".join(text.split("\n# "))
+    assert "which the search did not use. Its seed is the first of these." in " ".join(text.split("\n# "))
     assert load(out / "find-1.toml").seed == found.seeds["fresh"][0]
 
 
@@ -233,7 +233,7 @@ def test_what_has_no_value_and_what_is_no_scenario_is_counted() -> None:
         set={"flow.mine.app": '{ kind = "web" }'},
     )
     said_so = " ".join(found.notes)
-    assert "tries were no scenario" in said_so
+    assert "tries were no valid scenario" in said_so
     assert found.tries["value"].null_count() > 0
 
 
@@ -323,8 +323,8 @@ def test_without_optuna_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         ({"runs": 0}, "at least 1"),
         ({"again": 1}, "at least 2"),
         ({"tries": 0}, "at least 1"),
-        ({"budget_s": 0}, "more than 0 s"),
-        ({"keep": 0}, "more than 0, and at most 1"),
+        ({"budget_s": 0}, "above 0 s"),
+        ({"keep": 0}, "above 0 and at most 1"),
         ({"over": {"link.bottleneck.dely": "1 ms..2 ms"}}, "did you mean `delay`"),
         (
             {"over": {"flow.mine.cc": ["sack", "none"]}, "set": {"flow.mine.cc": "vegas"}},

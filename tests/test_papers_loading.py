@@ -386,7 +386,7 @@ ours = 'slope(goodput["newreno"], x)'
     [
         ("figures.toml", 'metric = "goodput"', 'metric = "speed"', r"study.one.plot\[0\]: no metric 'speed'"),
         ("figures.toml", 'scenario = "one.toml"', 'scenario = "two.toml"', "no scenario file two.toml"),
-        ("figures.toml", "x = [1, 2]", "x = [1]", "values, labels and x must be of one length"),
+        ("figures.toml", "x = [1, 2]", "x = [1]", "values, labels and x must have the same length"),
         ("figures.toml", 'figure = "1"', 'figure = "1"\nfigur = 2', "unknown figur"),
         ("figures.toml", "scale = 1e-6", 'scale = "a"', "metric.goodput.scale: must be int or float"),
         ("figures.toml", "[paper]", "[paper", "figures.toml: "),
@@ -409,7 +409,7 @@ ours = 'slope(goodput["newreno"], x)'
             'field = "goodput_bps"\nrows = "middle"',
             "rows: first, mean, sum",
         ),
-        ("figures.toml", "scale = 1e-6", "scale = 1e-6\nfrom = 5", "from: is of a recording alone"),
+        ("figures.toml", "scale = 1e-6", "scale = 1e-6\nfrom = 5", "from: is for recordings only"),
         (
             "figures.toml",
             'title = "One"',

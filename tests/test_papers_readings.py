@@ -348,14 +348,14 @@ def test_the_command_has_totals_and_pages_of_readings(
         ("link.bottleneck.rate", "link.bottleneck.rat", "reading faster: "),
         ('part = [{ series = ["newreno"], set = { "link.bottleneck.rate" = "8 Mbit/s" } }]', "", "needs `part`"),
         ("within = 0.05", "within = 0.5", "within: above 0 and at most 0.05, not 0.5"),
-        ('kind = "digits"', 'kind = "ours"', "`within` goes with kind digits"),
+        ('kind = "digits"', 'kind = "ours"', "`within` is required by kind digits"),
         ('kind = "digits"', 'kind = "fate"', "kind: digits, unsaid, paper, ours, not 'fate'"),
         ('reading = "later"', 'reading = "sooner"', "no reading 'sooner'; there are faster, later, counted"),
-        ('reading = "later"', "", "needs one of reading, within and instead"),
+        ('reading = "later"', "", "needs exactly one of reading, within and instead"),
         ('claims = ["fast", "digits"]', 'claims = ["f?st", "number*"]', "no claim 'number*'"),
         ('{ digits = "slow" }', '{ digits = "slower" }', "instead: no claim slower"),
         ("{ vegas = ", "{ vagus = ", "ours: no claim 'vagus'"),
-        ('key = "later"', 'key = "faster"', "reading 'faster' stands there twice"),
+        ('key = "later"', 'key = "faster"', "reading 'faster' is given twice"),
     ],
 )  # fmt: skip
 def test_mistakes_name_their_place(tmp_path: Path, old: str, new: str, says: str) -> None:

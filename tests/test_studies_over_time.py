@@ -116,15 +116,15 @@ def test_between_the_watermarks_it_is_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ('table = "flows"\nevery = 1', r"metric.x.every: is of a recording alone"),
-        ('table = "flows"\nagainst = { flow = "b" }', r"metric.x.against: is of a recording alone"),
+        ('table = "flows"\nevery = 1', r"metric.x.every: is for recordings only"),
+        ('table = "flows"\nagainst = { flow = "b" }', r"metric.x.against: is for recordings only"),
         ('table = "rate"\nevery = 0', r"every: must be above 0, not 0"),
         (
             'table = "rate"\nwhile = { field = "x", below = 8, until_below = 2 }',
             r"until_below: goes with above",
         ),
-        ('table = "rate"\nwhile = { field = "x", above = 8, until_below = 9 }', r"no more than that; not 9"),
-        ('table = "rate"\nrows = "settles"\nagainst = { flow = "b" }', r"against: not with rows settles"),
+        ('table = "rate"\nwhile = { field = "x", above = 8, until_below = 9 }', r"must not exceed it; not 9"),
+        ('table = "rate"\nrows = "settles"\nagainst = { flow = "b" }', r"against: cannot go with rows settles"),
     ],
 )
 def test_mistakes_of_recorded_metrics_are_told(more: str, says: str) -> None:

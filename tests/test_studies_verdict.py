@@ -287,7 +287,7 @@ def test_what_was_made_to_fool_it(published: Published, sample: Sample, outcome:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [({"sd": 1.0, "runs": 1}, "two at least"), ({"sd": math.inf, "runs": 5}, "finite")]
+    ("more", "said"), [({"sd": 1.0, "runs": 1}, "two or more"), ({"sd": math.inf, "runs": 5}, "finite")]
 )
 def test_a_scatter_is_that_of_several_runs(more: dict[str, float], said: str) -> None:
     with pytest.raises(ValueError, match=said):

@@ -417,19 +417,19 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
         (
             'record = ["cwnd", "rate"]',
             'record = ["cwnd", "cwnd"]',
-            r"case windows.record: recording 'cwnd' stands there twice",
+            r"case windows.record: recording 'cwnd' is given twice",
         ),
         ("above = 10 }", "above = 10, below = 2 }", r"metric.grown.while: needs one of is, above and below"),
         ("above = 10 }", "above = 10, nth = -1 }", r"metric.grown.while.nth: 1 is the first"),
         (
             'field = "goodput_bps"',
             'field = "goodput_bps"\nto = 5',
-            r"metric.goodput.to: is of a recording alone",
+            r"metric.goodput.to: is for recordings only",
         ),
         (
             'field = "goodput_bps"',
             'field = "goodput_bps"\nrows = "share"',
-            r"goodput.rows: share is of a recording alone",
+            r"goodput.rows: share is for recordings only",
         ),
         ("runs = 5", "runs = 0", r"suite.runs: must be 1 to 1000, not 0"),
         (
@@ -449,7 +449,7 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
             r"case windows.then: \{at\} or .*, not \{at - 1\}",
         ),
         ('key = "used"', f'key = "used"\nat = "grown"\n{PAUSES}', r"case used.at: grown is measured in a recording"),
-        ('key = "pages"', 'key = "used"', r"case 'used' stands there twice"),
+        ('key = "pages"', 'key = "used"', r"case 'used' is given twice"),
         ("least = 0.1", "leest = 0.1", r"check\[0\]: unknown leest"),
     ],
 )

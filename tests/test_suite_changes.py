@@ -49,7 +49,7 @@ def test_a_change_that_moves_its_own_instant_is_refused(tmp_path: Path) -> None:
     then = PAUSES.replace("then = {", 'then = { "link.bottleneck.rate" = "1 Mbit/s",')
     text = SUITE.replace('key = "windows"', f'key = "windows"\nat = "grown"\n{then}')
     suite = loading.load(str(folder(tmp_path / "s", text))).only(["windows"])
-    with pytest.raises(PaperError, match=r"with seed 1 `grown` is .* must leave the run as it is"):
+    with pytest.raises(PaperError, match=r"with seed 1 `grown` is .* must not change the run"):
         running.run(suite, running.subjects_of(suite, []))
 
 

@@ -1,7 +1,7 @@
 """Adversarial search: `paceline hunt` looks for the scenario in which a measure is worst.
 
-`ranges` says where, `objective` what is worst, `searching` proposes (with Optuna, an extra), `candidates` runs,
-`minimising` puts finds back towards the file, `finds` has what comes out. Look first at `running.py`.
+`ranges` defines the search space, `objective` the measure; `searching` proposes candidates (with Optuna, an extra),
+`candidates` runs them, `minimising` moves finds back towards the file, `finds` has the results. Read `running` first.
 """
 
 from __future__ import annotations

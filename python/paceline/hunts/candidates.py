@@ -1,4 +1,4 @@
-"""Runs of candidates: each with the same seeds, many at a time, each only once; until a deadline."""
+"""Runs candidates: each once, with common seeds, many at a time, until a deadline."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from paceline.simulate.points import Point, run_points, workers_of_machine
 
 
 class TimeIsUp(Exception):  # noqa: N818 (not an error: the budget is spent)
-    """The budget is spent; what was under way is given up."""
+    """The budget is spent; unfinished runs are abandoned."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a candidate, or of one run of it."""
+    """The result of a candidate, or of one run of it."""
 
     values: tuple[float, ...]
-    """The value of each run, in the order of the seeds; nan of one that has none."""
+    """The value of each run, in the order of the seeds; nan for a run without one."""
     crashes: tuple[str, ...] = ()
-    """Of each run that failed, what its controller said."""
+    """The controller's error message of each failed run."""
     marks: tuple[float, ...] = ()
-    """1 of each run that failed, in the order of the seeds, 0 of the others."""
+    """For each run in the order of the seeds: 1 if it failed, else 0."""
     refused: str = ""
-    """Why no run of it was made: no scenario is so."""
+    """Why it could not run: it is no valid scenario."""
     unfit: str = ""
-    """Why the expression is no number in its runs, as where it names several rows."""
+    """Why the expression is no single number in its runs, for example because it names several rows."""
 
     @property
     def mean(self) -> float:
@@ -52,7 +52,7 @@ class Outcome:
 
 
 class Trying:
-    """Makes runs of candidates. A context: what makes the runs is there as long as the block lasts."""
+    """Runs candidates. A context manager: the executor lives as long as the block."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class Trying:
         ends_s: float,
         tell: Callable[[float], None],
     ) -> None:
-        """`ends_s`: when the budget is spent, by the monotonic clock. `tell` hears the runs done of those under way."""
+        """`ends_s`: when the budget is spent, by the monotonic clock. `tell` receives the finished part of started runs."""
         self._base, self._axes, self._goal, self._tell = base, axes, goal, tell
         self._workers = workers_of_machine() if workers is None else workers
         self._executor: ExecutorLike | None = executor
         self.ends_s = ends_s
         self.store: Store | None = None
-        """Where finished runs are kept."""
+        """The store of finished runs."""
         self._held = ExitStack()
         self._known: dict[tuple[str, int], Outcome] = {}
         self._spent = False
@@ -83,18 +83,18 @@ class Trying:
         self._held.close()
 
     def scenario(self, candidate: Candidate) -> _core.Scenario:
-        """The scenario of a candidate. Raises ScenarioError, PacelineError for what is none."""
+        """The scenario of a candidate. Raises ScenarioError, PacelineError if it is invalid."""
         changes: dict[str, str] = {}
         for axis, value in zip(self._axes, candidate, strict=True):
             changes |= {} if value is None else axis.changes(value)
         with warnings.catch_warnings():
-            # what a value makes of no effect is no news in a search
+            # settings without effect are expected in a search
             warnings.simplefilter("ignore", PacelineWarning)
             return load(self._base, changes) if changes else self._base
 
     def outcomes(self, candidates: Sequence[Candidate], seeds: Sequence[int]) -> list[Outcome]:
-        """What comes of candidates, each with all seeds. Raises TimeIsUp, Interrupted, and what a run raises that is no
-        failure of its controller."""
+        """The outcomes of candidates, each with all seeds. Raises TimeIsUp, Interrupted, and any exception of a run
+        that is not its controller's failure."""
         points: dict[str, Point] = {}
         wanted: list[str | None] = []
         refused: dict[int, str] = {}
@@ -149,7 +149,7 @@ class Trying:
                 raise TimeIsUp from None
             raise
         if not self._known and not failures:
-            # the first runs are the file's own: what is wrong with the expression is said before the search
+            # The first runs are the file's own: a mistake in the expression is reported before the search.
             self._goal.check(records[0])
         where = [(key, seed) for key, point in jobs for seed in point.seeds or ()]
         for place, (key, seed) in enumerate(where):
@@ -164,7 +164,7 @@ class Trying:
         try:
             return Outcome((self._goal.of(record),), (), (0.0,))
         except PacelineError as error:
-            # a candidate may have more rows than the file: no reason to lose what else was found
+            # A candidate may have more rows than the file; that must not end the hunt.
             return Outcome((math.nan,), (), (0.0,), unfit=str(error))
 
     def _progress(self, done: float, total: float) -> None:
@@ -174,9 +174,9 @@ class Trying:
             raise Cancelled
 
     def _who(self, points: dict[str, Point]) -> ExecutorLike | None:
-        """Who makes the runs. An executor is opened once: one for each batch would take a second each time."""
+        """The executor of the runs. It is opened once, because opening takes a second."""
         if isinstance(self._executor, str) or (
-            # controllers in Python take turns in one process
+            # controllers in Python run one at a time in a process
             self._executor is None
             and self._workers > 1
             and any(p.scenario.in_python for p in points.values())

@@ -1,4 +1,4 @@
-"""What a hunt found: each find as it is on seeds that the search has not seen, and the scenario that shows it."""
+"""The results of a hunt: each find's values on seeds that the search did not use, and its scenario."""
 
 from __future__ import annotations
 
@@ -29,53 +29,53 @@ TRIES, FIGURE = "tries", "hunt"
 
 @dataclass(frozen=True)
 class Change:
-    """A path whose value is not the file's own."""
+    """A path whose value differs from the file's."""
 
     path: str
     own: str | None
-    """The file's own value; None where it has none."""
+    """The file's value; None if it has none."""
     seen: str | None
-    """What the search had there; None: the file's own value."""
+    """The value in the search; None: the file's own."""
     to: str | None
-    """What is left of it."""
+    """The value after minimising."""
 
 
 @dataclass(frozen=True)
 class Find:
-    """A scenario in which the expression is worse than in the file; of a crash the values are shares of the runs that
+    """A scenario in which the expression is worse than in the file; for a crash the values are shares of the runs that
     fail alike."""
 
     number: int
     candidate: Candidate
     changes: tuple[Change, ...]
     crash: str | None
-    """What the controller said, of runs that fail; else None."""
+    """The controller's message, if runs fail; else None."""
     searched: float
-    """What the search saw, by which it was chosen: on average too much."""
+    """The value in the search, by which it was chosen: biased upwards."""
     again: Estimate | None
-    """The same scenario on seeds that the search has not used; None where there was no time for it."""
+    """The same scenario on seeds that the search did not use; None if there was no time for it."""
     value: Estimate | None
-    """The scenario of the file, made smaller, on seeds that nothing before has used."""
+    """The minimised scenario, which is the file's, on unused seeds."""
     own: Estimate | None
-    """The file's own value on those seeds."""
+    """The value of the hunted file itself on those seeds."""
     difference: Estimate | None
-    """`value` less `own`, seed by seed."""
+    """`value` minus `own`, seed by seed."""
     above: int
-    """On how many of these seeds it is above the file's own value."""
+    """On how many of these seeds it exceeds the hunted file's value."""
     p_holm: float | None
-    """Of the paired t test that they do not differ, corrected for the number of finds (Holm 1979)."""
+    """p of the paired t test that they do not differ, corrected for the number of finds (Holm 1979)."""
     scenario: _core.Scenario
-    """Its seed is the first on which it was checked; of a crash one that fails."""
+    """Its seed is the first on which it was checked; for a crash one that fails."""
     file: Path | None = None
 
     @property
     def is_checked(self) -> bool:
-        """Whether it was run on fresh seeds after it was made smaller."""
+        """Whether it was run on fresh seeds after minimising."""
         return self.value is not None
 
     @property
     def is_shown(self) -> bool:
-        """Whether it is worse than the file on fresh seeds: p below 5 %, or a run that fails."""
+        """Whether it is worse than the file on fresh seeds: p below 5 %, or a failing run."""
         if self.value is None or self.value.mean is None:
             return False
         if self.crash is not None:
@@ -86,7 +86,7 @@ class Find:
 
 @dataclass(frozen=True)
 class Hunt:
-    """What a hunt has tried and found. `finds` begin with the worst."""
+    """The tries and results of a hunt. `finds` are sorted from the worst."""
 
     worst: str
     goal: Goal
@@ -95,17 +95,17 @@ class Hunt:
     base: _core.Scenario
     finds: tuple[Find, ...]
     own_searched: float
-    """The file's own value on the seeds of the search."""
+    """The file's value on the seeds of the search."""
     tried: Sequence[Try]
     seeds: Mapping[str, Sequence[int]]
-    """Of the search, of the check of what it found (`again`), and of what is left of that (`fresh`)."""
+    """The seeds of the search, of the check of its finds (`again`), and of the minimised ones (`fresh`)."""
     notes: tuple[str, ...] = ()
     manifest: dict[str, Any] = field(default_factory=dict)
 
     @property
     def tries(self) -> pl.DataFrame:
-        """A row for each try: its number, what it set, `value`, the mean over the search's seeds (null: no run has
-        one), and `failed`, the share of runs that failed."""
+        """A row for each try: its number, its settings, `value`, the mean over the search's seeds (null: no run has a
+        value), and `failed`, the share of runs that failed."""
         heads = [", ".join(axis.paths) for axis in self.axes]
         rows = [
             {"try": n, **dict(zip(heads, one.candidate, strict=True)), **_measured(one)}
@@ -167,8 +167,8 @@ def _entry(find: Find) -> dict[str, Any]:
 
 
 def own_values(base: _core.Scenario, axes: Sequence[Axis]) -> list[Value]:
-    """The file's own value of each axis, defaults too, values that go together with colons between; None where one of
-    its paths has none, or paths with one value have several."""
+    """The file's value on each axis, including defaults, with colons between values of paths that vary together; None
+    if one of its paths has none, or if paths of a common value differ."""
     table = tomllib.loads(base.to_toml())
     found: list[Value] = []
     for axis in axes:
@@ -191,7 +191,7 @@ def _at(table: Any, path: str) -> str | None:
 def changes(
     base: _core.Scenario, axes: Sequence[Axis], seen: Sequence[Value], left: Candidate
 ) -> tuple[Change, ...]:
-    """What a find changed of the file, and what is left of that."""
+    """A find's changes to the file, and what is left of them."""
     table = tomllib.loads(base.to_toml())
     found = []
     for axis, before, now in zip(axes, seen, left, strict=True):
@@ -202,7 +202,7 @@ def changes(
 
 
 def text_of(find: Find, hunt: Hunt, directory: Path) -> str:
-    """The scenario file of a find, for that directory: files that it names are named from there."""
+    """The scenario file of a find, with file names relative to that directory."""
     named = load(find.scenario, {"name": json.dumps(f"{hunt.base.name}-find-{find.number}")})
     said = [f"Found by `paceline hunt` in {hunt.base.name}: {hunt.worst}", *_said(find, hunt)]
     changed = [
@@ -221,12 +221,10 @@ def text_of(find: Find, hunt: Hunt, directory: Path) -> str:
 def _said(find: Find, hunt: Hunt) -> list[str]:
     fails = f"With its seed, {find.scenario.seed}, it fails."
     if find.value is None:
-        stopped = (
-            "The hunt was stopped: this is what the search saw, neither made smaller nor run on other seeds."
-        )
+        stopped = "The hunt was stopped: this is the search's find, neither minimised nor run on other seeds."
         return [stopped] if find.crash is None else [f"{stopped} {fails}"]
     seeds = hunt.seeds["fresh"]
-    on = f"on {len(seeds)} seeds from {seeds[0]} on, which the search had not used"
+    on = f"on {len(seeds)} seeds from {seeds[0]} on, which the search did not use"
     if find.crash is not None:
         return [
             f"{round((find.value.mean or 0) * len(seeds))} of {len(seeds)} runs fail alike, {on}. {fails}"

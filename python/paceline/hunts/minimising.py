@@ -1,7 +1,7 @@
-"""Fewer and smaller changes that show the same: a find is put back towards the file's own values, axis by axis.
+"""Minimises finds: moves each back towards the file's values, axis by axis.
 
-First each axis is put back whole, so that few are left; then these by halves, as far as the find stays; what is left is
-rounded. A find stays where it keeps a share (`KEPT`) of its excess over the file's own value, on the same seeds.
+First each axis is reset completely if possible, so that few are left; then the others are bisected; then values are
+rounded. A find stays if it keeps a share (`KEPT`) of its excess over the file's value, on the same seeds.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from paceline.hunts.ranges import Axis, Candidate, Choices, Range, Value
 
 KEPT = 0.8
-"""The share of its excess over the file's own value that a find keeps while it is made smaller."""
+"""The share of its excess over the file's value that a find keeps while it is minimised."""
 _HALVINGS = 4
 
 Steps = Generator[Candidate, bool, Candidate]
-"""Yields what to try next, is sent whether the find stays there, and returns what is left."""
+"""Yields the next candidate to try, receives whether the find stays there, and returns the result."""
 
 
 def smaller(find: Candidate, axes: Sequence[Axis], own: Sequence[Value]) -> Steps:
-    """Puts a find back; `own` are the file's own values, None where it has none."""
+    """Minimise a find; `own` are the file's values, None if it has none."""
     now, before = find, None
-    while now != before:  # one that had to stay may go once others are gone
+    while now != before:  # an axis that had to stay may be reset once others are
         before = now
         for place in range(len(axes)):
             if now[place] is not None and (yield _with(now, place, None)):
@@ -40,7 +40,7 @@ def smaller(find: Candidate, axes: Sequence[Axis], own: Sequence[Value]) -> Step
 
 
 def _nearer(now: Candidate, place: int, axis: Range, own: Value) -> Steps:
-    """Bisects between the file's own value, where the find does not stay, and the find's."""
+    """Bisect between the file's value, where the find does not stay, and the find's."""
     value = now[place]
     near, far = None if own is None else axis.place(own), None if value is None else axis.place(value)
     if near is None or far is None:
@@ -63,20 +63,20 @@ def _with(candidate: Candidate, place: int, value: Value) -> Candidate:
 
 @dataclass
 class Smaller:
-    """A find that is made smaller: what is left of it so far, and what is to be tried next."""
+    """A find being minimised: the result so far, and the next candidate."""
 
     now: Candidate
     steps: Steps
     wanted: Candidate | None = None
 
     def answer(self, stays: bool) -> None:
-        """Whether the find stays at `wanted`."""
+        """Report whether the find stays at `wanted`."""
         if stays and self.wanted is not None:
             self.now = self.wanted
         self._next(stays)
 
     def begin(self) -> None:
-        """Asks for the first."""
+        """Get the first candidate."""
         self._next(None)
 
     def _next(self, answer: bool | None) -> None:
@@ -93,8 +93,8 @@ def minimise(
     stay: Callable[[Sequence[tuple[int, Candidate]]], Sequence[bool]],
     left: list[Candidate],
 ) -> None:
-    """Makes all finds smaller at once, so that the cores have enough to do. `stay` is given numbers of finds and
-    what to try of each, and says whether each stays. `left` has what is left of each, also where `stay` raises."""
+    """Minimise all finds at once, so that the cores are busy. `stay` receives numbers of finds and their candidates,
+    and returns whether each stays. `left` holds each result so far, even if `stay` raises."""
     under_way = [Smaller(find, smaller(find, axes, own)) for find in finds]
     left[:] = finds
     for one in under_way:

@@ -1,14 +1,14 @@
-"""What a hunt makes as great as it can: an expression over a run's measures.
+"""The objective that a hunt maximises: an expression over a run's measures.
 
     flows.frame_delay_p95_s[call]
     1 - groups.jain
     flows.goodput_bps[a] / flows.goodput_bps[b]
     most(flows.rtt_p95_s)
 
-The arithmetic and the functions are those of the claims of papers and suites (`paceline.studies.expression`). A
-measure is [TABLE.]MEASURE, of the first table that has it; in brackets stand words that name its rows, a flow, a link
-or a group. Of links it is the way forward unless the words say "backward". Several rows want a function that makes one
-number of them: mean, least, most.
+Arithmetic and functions are those of the claims of papers and suites (`paceline.studies.expression`). A measure is
+[TABLE.]MEASURE, in the first table that has it; words in brackets select its rows: a flow, a link or a group. Links
+mean the forward direction unless the words include "backward". Several rows need a function that reduces them to one
+number: mean, least, most.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from paceline.results.results import Results, RunRecord
 from paceline.studies.expression import FUNCTIONS, Array, Column, Expression, ExpressionError
 
 GREATEST = 1e12
-"""What a division by zero counts as, with its sign: a starved flow below the bar is the worst, and no error."""
+"""The value of a division by zero, with its sign: a starved flow below the bar is the worst, not an error."""
 
 _TERM = re.compile(r"(?<![\w.])([A-Za-z_]\w*(?:\.\w+)*)\b(?:\[([^\]]*)\])?(?!\s*[\[(])")
 _WAYS = ("queues", "link_flows")
@@ -39,7 +39,7 @@ _WAYS = ("queues", "link_flows")
 
 @dataclass(frozen=True)
 class Term:
-    """A measure, and the words that name its rows."""
+    """A measure, and the words that select its rows."""
 
     text: str
     table: str
@@ -47,7 +47,7 @@ class Term:
     words: tuple[str, ...]
 
     def rows(self, results: Results) -> pl.DataFrame:
-        """Its rows in the results of a run."""
+        """The matching rows in a run's results."""
         table = results.table(self.table)
         if self.table in _WAYS and len(table) and "backward" not in self.words:
             table = table.filter(pl.col("direction") == "forward")
@@ -65,7 +65,7 @@ class Term:
         return [column for column in IDENTITY[self.table] if column in table.columns]
 
     def value(self, results: Results) -> Array:
-        """A number for each row, nan where it has none."""
+        """A number for each row, nan if it has none."""
         rows = self.rows(results)
         if not len(rows) or self.measure not in rows.columns:
             return np.asarray(math.nan)
@@ -73,7 +73,7 @@ class Term:
         return np.asarray(found[0] if len(found) == 1 else found)
 
     def check(self, results: Results) -> None:
-        """Raises PacelineError if a run has no such row, and says which there are."""
+        """Raise PacelineError, which lists the possible words, if a run has no such row."""
         if len(self.rows(results)):
             return
         table = results.table(self.table)
@@ -85,7 +85,7 @@ class Term:
 
 
 class Goal:
-    """A parsed expression. Raises PacelineError for what it cannot be."""
+    """A parsed expression. Raises PacelineError if it is invalid."""
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
@@ -102,7 +102,7 @@ class Goal:
             raise self._mistake("it has no measure, as flows.goodput_bps[film]")
 
     def _check_brackets(self) -> None:
-        """Words in brackets name rows; where a bracket is missing they would be taken for measures."""
+        """Check brackets, since words without one would be taken for measures."""
         opened: int | None = None
         for found in re.finditer(r"[\w.]*\[|\]", self.text):
             if found[0] == "]":
@@ -123,7 +123,7 @@ class Goal:
         return PacelineError(f'{option("worst")} "{self.text}": {what}')
 
     def _shown(self, words: str) -> str:
-        """A message with the measures as they were written."""
+        """A message with the measures as the user wrote them."""
         for name, term in self._terms.items():
             words = words.replace(name, term.text)
         return words.removeprefix(f"'{self.text}': ")
@@ -147,7 +147,7 @@ class Goal:
 
     @property
     def measure(self) -> str | None:
-        """The measure, if the expression is no more than one."""
+        """The measure, if the expression is only a measure."""
         terms = list(self._terms.values())
         return terms[0].measure if len(terms) == 1 and terms[0].text == self.text else None
 
@@ -158,7 +158,7 @@ class Goal:
         return "-" if value is None or math.isnan(value) else digits(value, half_width)
 
     def check(self, record: RunRecord) -> None:
-        """Raises PacelineError if the run has not what the expression names, or if that is more than one number."""
+        """Raise PacelineError if the run lacks a name in the expression, or if the value is several numbers."""
         results = Results([record], {})
         for term in self._terms.values():
             try:
@@ -183,7 +183,7 @@ class Goal:
             raise self._mistake(f"{self._sizes(names)}: {error}") from None
         if value.size != 1:
             raise self._mistake(
-                f"{self._sizes(names)}: name one in brackets, or make one number of them with mean, least or most"
+                f"{self._sizes(names)}: name one in brackets, or reduce them to one number with mean, least or most"
             )
         one = float(np.ravel(value)[0])
         return one if math.isnan(one) else min(max(one, -GREATEST), GREATEST)
@@ -198,6 +198,6 @@ class Goal:
 
 
 def known_mean(values: Sequence[float]) -> float:
-    """The mean of the values that there are; nan if there is none."""
+    """The mean of the values that exist; nan if there is none."""
     known = [value for value in values if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan

@@ -1,10 +1,10 @@
-"""Where a hunt looks: paths over ranges and choices.
+"""The search space of a hunt: paths with ranges and choices.
 
-    "link.bottleneck.delay=5 ms..200 ms"      a range: both ends are in it
-    "flow.film.cc=vegas,cubic"                choices, as `paceline sweep --vary` has them
+    "link.bottleneck.delay=5 ms..200 ms"      a range, including both ends
+    "flow.film.cc=vegas,cubic"                choices, as in `paceline sweep --vary`
 
-A place on a range is a number, 0 at its low end and 1 at its high end; choices are known by their numbers. What is
-tried is text as it stands in a scenario, so that what runs is what is written.
+A place on a range is a number, 0 at its low end and 1 at its high end; choices are known by their index. Values are
+text as in a scenario, so that the values that run are exactly those that are written.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from paceline.quantities import numbers
 from paceline.scenarios.scenario import assignment, toml_value
 
 LOGARITHMIC_FROM = 10.0
-"""A range whose ends, both above zero, are this many times apart is searched by its logarithm."""
+"""A range whose ends, both above zero, differ by this factor is searched by its logarithm."""
 
 _FIGURES = 3
 _STEPS = 100.0
-"""A range that is searched as it is has this many steps at least, and at most ten times as many."""
+"""A linear range has at least this number of steps, and at most ten times as many."""
 
 _IDLE = ("name", "description")
-"""Paths on which no result depends."""
+"""Paths that do not affect results."""
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)", re.DOTALL)
 
 Value = str | None
-"""What is tried of an axis: text; None is the file's own value."""
+"""A value tried on an axis, as text; None is the file's own value."""
 Candidate = tuple[Value, ...]
-"""A value of each axis."""
+"""A value for each axis."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit as the range has it, and what it is of the base unit."""
+    """A range's unit, and its factor to the base unit."""
 
     name: str
     factor: float
@@ -52,7 +52,7 @@ class Unit:
     def text(
         self, value: float, *, figures: int | None = None, decimals: int = 12, whole: bool = False
     ) -> str:
-        """A value in base units, rounded to significant figures, or to decimals."""
+        """A value in base units as text, rounded to significant figures, or to decimals."""
         shown = value / self.factor
         if whole:
             shown = float(round(shown))
@@ -65,7 +65,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Range:
-    """Paths that all have one value, from `low` to `high` in base units."""
+    """Paths with a common value, from `low` to `high` in base units."""
 
     paths: tuple[str, ...]
     low: float
@@ -79,7 +79,7 @@ class Range:
         return self.low > 0 and self.high / self.low >= LOGARITHMIC_FROM
 
     def place(self, value: str) -> float | None:
-        """Where a value lies, outside of 0 to 1 if it lies outside of the range; None of what is no such quantity."""
+        """The place of a value, outside 0 to 1 if it is outside the range; None for another kind of text."""
         found = numbers([f"{self.low / self.ends[0].factor:.17g} {self.ends[0].name}".strip(), value])
         if found is None:
             return None
@@ -89,7 +89,7 @@ class Range:
         return (base - self.low) / (self.high - self.low)
 
     def at(self, place: float) -> str:
-        """The value there, rounded."""
+        """The value at a place, rounded."""
         low, high = self.low, self.high
         value = low * (high / low) ** place if self.logarithmic else low + (high - low) * place
         unit = self._unit(value)
@@ -100,14 +100,14 @@ class Range:
             text = unit.text(value, decimals=max(0, -math.floor(math.log10(step))), whole=self.whole)
         if not 0 <= place <= 1:
             return text
-        # rounding must not lead out
+        # rounding must not leave the range
         there = self.place(text)
         if there is None or there < 0:
             return self._end(0)
         return self._end(1) if there > 1 else text
 
     def rounder(self, value: str) -> str:
-        """The same with one figure less: "197 ms" is "200 ms"."""
+        """The value with one significant figure less: "197 ms" is "200 ms"."""
         place = self.place(value)
         if place is None or self.whole:
             return value
@@ -128,7 +128,7 @@ class Range:
         return self.ends[which].text((self.low, self.high)[which], whole=self.whole)
 
     def changes(self, value: str) -> dict[str, str]:
-        """What to set."""
+        """The settings for a value."""
         return dict.fromkeys(self.paths, value)
 
     def ends_text(self) -> list[str]:
@@ -138,22 +138,22 @@ class Range:
 
 @dataclass(frozen=True)
 class Choices:
-    """Paths that go together, and the values that they may have, a text for each of them."""
+    """Paths that vary together, and their allowed values, a text for each path."""
 
     paths: tuple[str, ...]
     steps: tuple[tuple[str, ...], ...]
 
     def values(self) -> list[str]:
-        """The choices as texts, values that go together with colons between."""
+        """The choices as texts, with colons between values of several paths."""
         return [":".join(step) for step in self.steps]
 
     def place(self, value: str) -> float | None:
-        """The number of a choice; None of another value."""
+        """The index of a choice; None for another value."""
         there = self.values()
         return float(there.index(value)) if value in there else None
 
     def changes(self, value: str) -> dict[str, str]:
-        """What to set."""
+        """The settings for a value."""
         return dict(zip(self.paths, self.steps[self.values().index(value)], strict=True))
 
 
@@ -161,8 +161,8 @@ Axis = Range | Choices
 
 
 def over_of(texts: Sequence[str]) -> dict[str | tuple[str, ...], Any]:
-    """What repeated options say, PATH=LOW..HIGH or PATH=A,B,...: paths, or tuples of those that go together, and a
-    range as text or a list of choices. Raises PacelineError."""
+    """Read repeated options PATH=LOW..HIGH or PATH=A,B,...: paths, or tuples of those that vary together, with a range
+    as text or a list of choices. Raises PacelineError."""
     found: dict[str | tuple[str, ...], Any] = {}
     for text in texts:
         names, values = assignment(text)
@@ -179,22 +179,20 @@ def over_of(texts: Sequence[str]) -> dict[str | tuple[str, ...], Any]:
 
 
 def _is_range(text: str) -> bool:
-    """Whether it is meant to be one: two dots, and a number before or after them."""
+    """Whether it looks like a range: two dots, and a number before or after them."""
     low, dots, high = text.partition("..")
     return bool(dots) and (_QUANTITY.fullmatch(low.strip()) or _QUANTITY.fullmatch(high.strip())) is not None
 
 
 def axes_of(over: Mapping[Any, Any], changes: Mapping[str, Any]) -> list[Axis]:
-    """The axes of a hunt over these paths, beside what is set. Raises PacelineError."""
+    """The axes of a hunt over these paths, with these settings. Raises PacelineError."""
     if not over:
         raise PacelineError(f"nothing to search: give {option('over', 'PATH=LOW..HIGH')}")
     found: list[Axis] = []
     for key, given in over.items():
         paths = (key,) if isinstance(key, str) else tuple(key)
         if idle := [path for path in paths if path in _IDLE]:
-            raise PacelineError(
-                f"{option('over', idle[0])}: no result depends on it, so that it is not searched"
-            )
+            raise PacelineError(f"{option('over', idle[0])}: leave it out, since no result depends on it")
         value = plain(given)
         if isinstance(value, str):
             found.append(_range(paths, value))
@@ -202,9 +200,9 @@ def axes_of(over: Mapping[Any, Any], changes: Mapping[str, Any]) -> list[Axis]:
             found.append(_choices(paths, [plain(one) for one in value]))
         else:
             raise ArgumentError(
-                f'over {", ".join(paths)}: a range as "5 ms..200 ms", or a list of choices, not {given!r}'
+                f'over {", ".join(paths)}: give a range as "5 ms..200 ms", or a list of choices, not {given!r}'
             )
-    # paths within others, paths given twice, seeds: said as for a sweep
+    # paths within others, repeated paths, and seeds raise the same errors as in a sweep
     vary = {one.paths: [("",) * len(one.paths)] for one in found}
     read(vary)
     check_set(changes, vary)
@@ -235,11 +233,11 @@ def _range(paths: tuple[str, ...], text: str) -> Range:
     both = numbers([low, high])
     if both is None or first is None or last is None:
         raise PacelineError(
-            f'{where}: {low} and {high} are no quantities of one kind: write "5 ms..200 ms", "1..20" or "0 %..5 %"'
+            f'{where}: {low} and {high} must be quantities of one kind, as "5 ms..200 ms", "1..20" or "0 %..5 %"'
         )
     ends = (both[1][low], both[1][high])
     if not ends[0] < ends[1]:
-        raise PacelineError(f"{where}: the low end comes first, and is below the high one: {high}..{low}")
+        raise PacelineError(f"{where}: the low end must come first and be below the high one: {high}..{low}")
     end, units = both[0], (_unit(first[2]), _unit(last[2]))
     plainly = all(isinstance(number(part), int) for part in (low, high))
     in_bytes = end == "_bytes" and units[0].factor == units[1].factor == 1.0
@@ -252,8 +250,8 @@ def _unit(name: str) -> Unit:
 
 
 def apart(axes: Sequence[Axis], one: Sequence[str], other: Sequence[str]) -> float:
-    """How far two candidates are from each other on the axis on which they are furthest: 1 from end to end of a range,
-    and between choices."""
+    """The distance of two candidates, the maximum over the axes: 1 between the ends of a range, and between different
+    choices."""
     far = 0.0
     for of, a, b in zip(axes, one, other, strict=True):
         here, there = of.place(a), of.place(b)

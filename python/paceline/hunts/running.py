@@ -1,4 +1,4 @@
-"""`paceline.hunt`: the search, the check of what it found on other seeds, what is left of it, and its files."""
+"""`paceline.hunt`: the search, the check of its finds on other seeds, minimising, and the files."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from paceline.simulate.executors import ExecutorLike
 from paceline.simulate.points import Progress, seeds_from
 
 BUDGET_S = 300.0
-"""How long a hunt takes unless it is told otherwise."""
+"""Default budget of a hunt, in seconds."""
 
 
 def _check_values(base: _core.Scenario, axes: Sequence[Axis]) -> None:
-    """Refuses an axis of whose values none can be set, neither by itself nor with the first or the last of the others.
-    Raises PacelineError that names it."""
+    """Raise PacelineError, which names the axis, if none of an axis' values is valid, either by itself or with the
+    first or last values of the others."""
     ends = [axis.ends_text() if isinstance(axis, Range) else axis.values() for axis in axes]
     together = [
         {
@@ -62,7 +62,7 @@ def _refusal(base: _core.Scenario, changes: Mapping[str, Any]) -> str | None:
 
 
 def _write(hunt: Hunt, directory: Path) -> Hunt:
-    """Writes a scenario for each find, the tries and the figure. Raises StorageError."""
+    """Write a scenario for each find, the tries and the figure. Raises StorageError."""
     from paceline.plots.style import save  # noqa: PLC0415 (matplotlib is slow to import)
 
     for old in directory.glob("find-*.toml"):
@@ -109,33 +109,32 @@ def hunt(
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Hunt:
-    """Searches for the scenario in which an expression is greatest, runs what it finds again on other seeds, and makes
-    it as small as it can.
+    """Search for the scenario in which an expression is greatest, run the finds again on other seeds, and minimise
+    them.
 
     `over` maps TOML paths, or tuples of paths, to a range as text ("5 ms..200 ms", "1..20") or to a list of choices;
     `worst` is an expression over measures (`paceline.hunts.objective`), as "1 - groups.jain". Each candidate is run
     with the same `runs` seeds from `seed` on. The search ends after `tries` candidates, or when 60 % of `budget_s`
-    seconds are spent (300 unless either is given); with the same seed and tries the finds are the same, whatever the
-    workers. At most `finds` are kept; each is run with `again` seeds that the search has not used, made smaller on
-    these as far as it keeps the share `keep` of its excess over the file's own value, and run with as many others.
-    A run whose controller fails is worse than any value. With `out`, each finished run is kept there, so that the
-    same hunt goes on where it was stopped, and the directory gets a scenario file for each find, the tries and a
-    figure.
+    seconds are spent (300 unless either is given); with the same seed and tries the finds are the same for any number
+    of workers. At most `finds` finds are kept. Each is run with `again` seeds that the search did not use, minimised on
+    these while it keeps the share `keep` of its excess over the file's value, and run with as many further seeds. A run
+    whose controller fails is worse than any value. With `out`, finished runs are stored there, so that the same call
+    resumes an interrupted hunt, and the directory gets a scenario file for each find, the tries and a figure.
 
-    Raises ScenarioError, PacelineError (also where Optuna is not installed), StorageError; HuntStopped on Ctrl-C. What
-    was found before a hunt ended so is in `out`.
+    Raises ScenarioError, PacelineError (also if Optuna is not installed), StorageError; HuntStopped on Ctrl-C. The
+    finds up to then are in `out`.
     """
     began = time.monotonic()
     least = {"runs": (runs, 1), "again": (again, 2), "finds": (finds, 1), "tries": (tries, 1)}
     for name, (value, bound) in least.items():
         if value is not None and value < bound:
-            raise PacelineError(f"{option(name, value)}: it is at least {bound}")
+            raise PacelineError(f"{option(name, value)}: it must be at least {bound}")
     if not 0 < keep <= 1:
-        raise PacelineError(f"{option('keep', keep)}: it is a share of more than 0, and at most 1")
+        raise PacelineError(f"{option('keep', keep)}: it must be a share above 0 and at most 1")
     if budget_s is None and tries is None:
         budget_s = BUDGET_S
     if budget_s is not None and not 0 < budget_s <= 1e7:
-        raise PacelineError(f"{option('budget', f'{budget_s:g}s')}: it is more than 0 s, and at most 1e7 s")
+        raise PacelineError(f"{option('budget', f'{budget_s:g}s')}: it must be above 0 s and at most 1e7 s")
     axes, goal = axes_of(over, set or {}), Goal(worst)
     base = load(scenario, set, schemes)
     _check_values(base, axes)

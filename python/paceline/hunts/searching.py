@@ -1,8 +1,8 @@
-"""The search: an optimiser proposes candidates by batches, runs say how bad each is.
+"""The search: an optimiser proposes candidates in batches, and runs evaluate them.
 
-Optuna's tree-structured Parzen estimator, of which docs/decisions/hunt-optimiser.md says why. It sees numbers from 0
-to 1 for ranges and the numbers of choices; only the order of what it is told counts for it, so that crashes may stand
-above all values, and what has no value below.
+The optimiser is Optuna's tree-structured Parzen estimator; docs/decisions/hunt-optimiser.md gives the reasons. It sees
+places from 0 to 1 for ranges, and indices of choices. Only the order of the scores matters to it, so crashes can rank
+above all values, and candidates without a value below.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from paceline.hunts.candidates import Outcome, TimeIsUp, Trying
 from paceline.hunts.ranges import Axis, Choices, apart
 
 BATCH = 8
-"""Candidates that are proposed at once, whatever the number of workers: so it is that what is tried is the seed's."""
+"""Candidates proposed at once, for any number of workers, so that the tries depend only on the seed."""
 RANDOM = 2 * BATCH
-"""Candidates drawn at random before the optimiser goes by what it was told."""
+"""Candidates drawn at random before the optimiser uses its scores."""
 DRAWN = 2
-"""Of each batch so many are drawn at random all along: a fault without a slope towards it is found by these alone."""
+"""Candidates of each batch that are always drawn at random: only they find faults without a slope towards them."""
 SEEN_ENOUGH = BATCH
-"""A crash that was met so often counts as nothing: the search goes on for others."""
+"""A crash seen this often no longer counts: the search goes on for others."""
 
 _WORST, _NOTHING = 1e300, -1e300
 
 Places = list[float | int]
-"""Of each axis the place on its range, or the number of its choice."""
+"""For each axis the place on its range, or the index of its choice."""
 
 
 class Sampler(Protocol):
-    """An optimiser that is asked for several candidates at once."""
+    """An optimiser that proposes several candidates at once."""
 
     def ask(self, many: int) -> list[Places]:
-        """Candidates to try."""
+        """Propose candidates."""
 
     def tell(self, scores: Sequence[float]) -> None:
-        """How bad those were that it was last asked for, in their order; greater is worse."""
+        """Report the scores of the last proposals, in their order; greater is worse."""
 
 
 class Tpe:
-    """Optuna's TPE. Raises PacelineError where Optuna is not installed."""
+    """Optuna's TPE. Raises PacelineError if Optuna is not installed."""
 
     def __init__(self, axes: Sequence[Axis], seed: int) -> None:
         try:
             import optuna  # noqa: PLC0415 (an extra, and slow to import)
         except ImportError:
             raise PacelineError(
-                f'hunting takes Optuna, the extra "hunt" of paceline: {sys.executable} -m pip install optuna'
+                f'hunting needs Optuna, the extra "hunt" of paceline: {sys.executable} -m pip install optuna'
             ) from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._spaces: dict[str, Any] = {
@@ -62,7 +62,7 @@ class Tpe:
             for place, axis in enumerate(axes)
         }
         with warnings.catch_warnings():
-            # what Optuna calls experimental
+            # Optuna warns about experimental options
             warnings.simplefilter("ignore")
             sampler = optuna.samplers.TPESampler(
                 multivariate=True, constant_liar=True, n_startup_trials=RANDOM, seed=seed % 2**32
@@ -72,7 +72,7 @@ class Tpe:
         self._open: list[Any] = []
 
     def ask(self, many: int) -> list[Places]:
-        """Candidates to try."""
+        """Propose candidates."""
         for _ in range(min(DRAWN, many)):
             self._study.enqueue_trial({name: self._drawn(space) for name, space in self._spaces.items()})
         self._open = [self._study.ask(self._spaces) for _ in range(many)]
@@ -83,14 +83,14 @@ class Tpe:
         return self._random.random() if choices is None else self._random.randrange(len(choices))
 
     def tell(self, scores: Sequence[float]) -> None:
-        """How bad they were."""
+        """Report the scores."""
         for trial, score in zip(self._open, scores, strict=False):
             self._study.tell(trial, score)
 
 
 @dataclass(frozen=True)
 class Try:
-    """A candidate and what came of it."""
+    """A candidate and its outcome."""
 
     candidate: tuple[str, ...]
     outcome: Outcome
@@ -111,8 +111,8 @@ def search(
     done: list[Try],
     tell: Callable[[], None] = lambda: None,
 ) -> None:
-    """Adds to `done` what was tried, batch by batch, until there are `tries`, or the time is up. Raises PacelineError
-    if no candidate of the first batch can be a scenario, and what runs raise."""
+    """Append tries to `done`, batch by batch, until there are `tries` or the time is up. Raises PacelineError if no
+    candidate of the first batch is a valid scenario, and what runs raise."""
     met: dict[str, int] = {}
     while tries is None or len(done) < tries:
         places = sampler.ask(BATCH)
@@ -141,7 +141,7 @@ def _candidate(axes: Sequence[Axis], places: Places) -> tuple[str, ...]:
 
 
 def _score(one: Try, met: dict[str, int]) -> float:
-    """What the optimiser is told of it."""
+    """The score for the optimiser."""
     failing, mean = one.rank
     if not failing:
         return mean
@@ -151,7 +151,7 @@ def _score(one: Try, met: dict[str, int]) -> float:
 
 
 def kind_of(crash: str) -> str:
-    """What kind of crash it is: the last line of what it said, without its numbers."""
+    """The kind of a crash: the last line of its message, without numbers."""
     return "".join("N" if letter.isdigit() else letter for letter in crash.strip().splitlines()[-1])
 
 
@@ -161,8 +161,8 @@ def said(outcome: Outcome) -> str:
 
 
 def distinct(tries: Sequence[Try], axes: Sequence[Axis], least: float, most: int, far: float) -> list[Try]:
-    """The worst few that differ: none nearer to a worse one than `far`, nor of the same kind of crash; values above
-    `least` alone."""
+    """The worst few distinct tries: none within `far` of a worse one or with the same kind of crash; only values above
+    `least`."""
     found: list[Try] = []
     for one in sorted(tries, key=lambda one: one.rank, reverse=True):
         crash = bool(one.outcome.crashes)

@@ -1,4 +1,4 @@
-"""The stages of a hunt: the search, the check of its finds on other seeds, what is left of these, and the last runs."""
+"""The stages of a hunt: the search, the check of its finds on other seeds, minimising, and the last runs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from paceline.scenarios.scenario import load
 from paceline.statistics import Estimate, estimate, holm, paired_difference
 
 SEARCHING, SMALLER = 0.6, 0.85
-"""When the search ends, and when finds are no longer made smaller, in shares of the budget; the rest is for runs on
-fresh seeds, which are all made."""
+"""The shares of the budget at which the search and the minimising end; the rest is for runs on fresh seeds, which are
+always completed."""
 FAR = 0.25
-"""Finds are nearer to each other than this, in shares of the ranges, on no axis, else they are one."""
+"""Finds that are nearer to each other than this on every axis, in shares of the ranges, count as one."""
 SPARE = 2
-"""So many more are checked on other seeds than are wanted, as some do not last."""
+"""This many times more finds than requested are checked on other seeds, since some do not last."""
 
 
 @dataclass
 class Found:
-    """A find on its way: as the search saw it, on other seeds, and what is left of it."""
+    """A find in progress: its value in the search, on other seeds, and its minimised form."""
 
     seen: Try
     again: Outcome | None = None
@@ -42,22 +42,22 @@ class Found:
 
     @property
     def crashes(self) -> bool:
-        """Whether runs of it fail."""
+        """Whether its runs fail."""
         return bool(self.seen.outcome.crashes)
 
     def numbers(self, outcome: Outcome) -> tuple[float, ...]:
-        """What counts of an outcome, run by run: which failed as the search saw it, or the values."""
+        """The relevant numbers of an outcome, run by run: which failed in the same way, or the values."""
         if not self.crashes:
             return outcome.values
         words = iter(outcome.crashes)
         return tuple(float(mark > 0 and self.alike(next(words))) for mark in outcome.marks)
 
     def alike(self, crash: str) -> bool:
-        """Whether it is of the kind that the search saw."""
+        """Whether a crash is of the kind that the search saw."""
         return kind_of(crash) == said(self.seen.outcome)
 
     def level(self, outcome: Outcome) -> float:
-        """How bad an outcome is: the share of runs that failed as the search saw it, or the mean."""
+        """The badness of an outcome: the share of runs that failed in the same way, or the mean."""
         if not self.crashes:
             return outcome.mean
         marks = self.numbers(outcome)
@@ -66,7 +66,7 @@ class Found:
 
 @dataclass
 class Stages:
-    """A hunt under way."""
+    """A hunt in progress."""
 
     base: _core.Scenario
     axes: list[Axis]
@@ -90,29 +90,29 @@ class Stages:
         return (None,) * len(self.axes)
 
     def until(self, share: float | None) -> None:
-        """Runs from now on are given up where this share of the budget is spent; None: never."""
+        """Abandon runs from now on when this share of the budget is spent; None: never."""
         spent = math.inf if share is None or self.budget_s is None else self.began_s + share * self.budget_s
         self.trying.ends_s = spent
 
     def begin(self) -> None:
-        """Runs the file itself, and holds the expression against it. Raises PacelineError, ControllerError."""
+        """Run the file itself, and check the expression. Raises PacelineError, ControllerError."""
         seeds = self.seeds["search"]
         self.own_searched = self.trying.outcomes([self.itself], seeds)[0]
         if self.own_searched.crashes:
             raise PacelineError(
-                f"{len(self.own_searched.crashes)} of {len(seeds)} runs of the file itself fail, so that there is "
+                f"{len(self.own_searched.crashes)} of {len(seeds)} runs of the file itself fail, so there is "
                 f"nothing to hunt: {self.own_searched.crashes[0]}"
             )
         if math.isnan(self.own_searched.mean):
             raise PacelineError(
                 f'{option("worst")} "{self.goal.text}": no run of the file itself has a value; coalesce(MEASURE, '
-                "NUMBER) says what one without counts as"
+                "NUMBER) gives runs without one a number"
             )
         self._check_ends()
 
     def _check_ends(self) -> None:
-        """Holds the expression against a run at each end of an axis, and with each choice, where its flows are others
-        than the file's: it may have more rows. Raises PacelineError."""
+        """Check the expression on a run at each end of an axis, and with each choice, if its flows differ from the
+        file's: it may have more rows. Raises PacelineError."""
         self.until(SEARCHING)
         flows = self._flows(self.itself)
         ends: list[tuple[str, Candidate]] = []
@@ -133,28 +133,28 @@ class Stages:
         try:
             starts = self.trying.scenario(candidate).starts(self.seeds["search"][0])
         except PacelineError:
-            # no scenario is so; the search counts those
+            # an invalid scenario, which the search counts
             return None
         return [(name, instance) for name, instance, _ in starts]
 
     def search(self, sampler: Sampler, tries: int | None, tell: Callable[[], None]) -> None:
-        """Tries candidates until time or tries are up. Raises PacelineError if there was time for none."""
+        """Try candidates until time or tries are up. Raises PacelineError if there was no time for any."""
         self.until(SEARCHING)
         search(self.trying, self.axes, self.seeds["search"], sampler, tries, self.tried, tell)
         if not self.tried:
             raise PacelineError(
-                f"no try had ended within {SEARCHING:.0%} of {option('budget', f'{self.budget_s:g}s')}, the search's "
-                "share: give a longer one, or shorten the runs"
+                f"no try finished within {SEARCHING:.0%} of {option('budget', f'{self.budget_s:g}s')}, the search's "
+                "share: give a longer budget, or shorten the runs"
             )
 
     def pick(self, spare: int = 0) -> None:
-        """Takes the worst that differ from each other."""
+        """Take the worst finds that differ from each other."""
         least = self.own_searched.mean
         picked = distinct(self.tried, self.axes, least, self.wanted + spare, FAR)
         self.found = [Found(one) for one in picked]
 
     def check(self) -> None:
-        """Runs what the search found on other seeds, and leaves out what is no worse there."""
+        """Run the search's finds on other seeds, and drop those that are no worse there."""
         self.until(None)
         outcomes = self.trying.outcomes(
             [self.itself, *(one.seen.candidate for one in self.found)], self.seeds["again"]
@@ -175,7 +175,7 @@ class Stages:
         self.found = lasting[: self.wanted]
 
     def smaller(self) -> None:
-        """Puts the finds back towards the file's own values as far as they stay; then those that are one are."""
+        """Move the finds back towards the file's values while they stay; then merge those that became equal."""
         self.until(SMALLER)
         seeds = self.seeds["again"]
         own = self.trying.outcomes([self.itself], seeds)[0]
@@ -186,7 +186,7 @@ class Stages:
         def stay(wanted: Sequence[tuple[int, Candidate]]) -> list[bool]:
             outcomes = self.trying.outcomes([candidate for _, candidate in wanted], seeds)
             return [
-                # of a refused scenario nothing stays: it has no value
+                # in an invalid scenario no find stays, since it has no value
                 excess(one, outcome) >= self.keep * excess(one, one.again or one.seen.outcome)
                 and not outcome.refused
                 for (n, _), outcome in zip(wanted, outcomes, strict=True)
@@ -223,7 +223,7 @@ class Stages:
         return apart(self.axes, whole(one.left), whole(other.left))
 
     def confirm(self) -> None:
-        """Runs what is left, and the file itself, on seeds that nothing before has used."""
+        """Run the minimised finds, and the file itself, on unused seeds."""
         self.until(None)
         outcomes = self.trying.outcomes([self.itself, *(one.left for one in self.found)], self.seeds["fresh"])
         self.own_fresh = outcomes[0]
@@ -231,7 +231,7 @@ class Stages:
             one.fresh = outcome
 
     def result(self, manifest: dict[str, Any]) -> Hunt:
-        """All as far as it has come."""
+        """The result so far."""
         without = sum(
             math.isnan(one.outcome.mean)
             and not (one.outcome.crashes or one.outcome.refused or one.outcome.unfit)
@@ -239,18 +239,18 @@ class Stages:
         )
         if without:
             self.notes.append(
-                f"{without} of {len(self.tried)} tries had no value, and count as the least: coalesce(MEASURE, NUMBER) "
-                "says what a run without one counts as."
+                f"{without} of {len(self.tried)} tries had no value and rank lowest: coalesce(MEASURE, NUMBER) "
+                "gives runs without one a number."
             )
         refused = [one.outcome.refused for one in self.tried if one.outcome.refused]
         if refused:
             self.notes.append(
-                f"{len(refused)} of {len(self.tried)} tries were no scenario; the first: {refused[0]}"
+                f"{len(refused)} of {len(self.tried)} tries were no valid scenario; the first: {refused[0]}"
             )
         unfit = [one.outcome.unfit for one in self.tried if one.outcome.unfit]
         if unfit:
             self.notes.append(
-                f"{len(unfit)} of {len(self.tried)} tries have no single value, and count as the least; the first: "
+                f"{len(unfit)} of {len(self.tried)} tries have no single value and rank lowest; the first: "
                 f"{unfit[0]}"
             )
         finds = [self._find(n, one) for n, one in enumerate(self.found, 1)]
@@ -300,11 +300,11 @@ class Stages:
         )
 
     def _shown_by(self, one: Found) -> tuple[str | None, int | None]:
-        """What the controller says in a find that fails, and the seed with which the find's file shows it: of those by
-        which it was not chosen, if one does. None: the file's own seed."""
+        """The controller's message in a failing find, and the seed with which the find's file shows it: preferably one
+        by which it was not chosen. None: the file's own seed."""
         if not one.crashes:
             return None, None if one.fresh is None else self.seeds["fresh"][0]
-        # what is left has been run on the seeds of the check: nothing runs here
+        # the minimised find has been run on the check's seeds: this makes no runs
         again = None if one.again is None else self.trying.outcomes([one.left], self.seeds["again"])[0]
         for outcome, seeds in ((one.fresh, "fresh"), (again, "again"), (one.seen.outcome, "search")):
             if outcome is not None and 1.0 in (marks := one.numbers(outcome)):

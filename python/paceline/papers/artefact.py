@@ -1,7 +1,7 @@
-"""What makes a reproduction's folder an artefact that others cite: its inputs, and what all is, for machines.
+"""Makes a reproduction's folder a citable artefact: its inputs, and machine-readable descriptions.
 
 - `inputs/`: the paper's files, so that `paceline reproduce OUT/inputs` runs it again;
-- `ro-crate-metadata.json`: RO-Crate 1.1 (Sefton et al. 2020), every file with what it is, the command and the program;
+- `ro-crate-metadata.json`: RO-Crate 1.1 (Sefton et al. 2020), every file with a description, the command, the program;
 - `codemeta.json`: CodeMeta 3.0, the program and the paper;
 - `CITATION.cff`: Citation File Format 1.2.0, how to cite the re-run, with the paper and the program.
 """
@@ -31,7 +31,7 @@ AUTHORS = "The Paceline authors"
 LICENCES = ("Apache-2.0", "MIT")
 
 _PARTICLES = ("de", "da", "del", "della", "den", "der", "di", "du", "la", "le", "ten", "van", "von")
-"""What a family's name begins with, though it stands apart."""
+"""Particles that belong to a family name."""
 _KINDS = {
     ".csv": "text/csv",
     ".html": "text/html",
@@ -58,12 +58,12 @@ _WHAT = {
 
 
 def version() -> str:
-    """The version of the program, without what its build adds."""
+    """The version of the program, without its build suffix."""
     return _core.build().partition("+")[0]
 
 
 def person(name: str) -> tuple[str, str]:
-    """A name's given and family parts: ("Luca", "De Cicco"); the first is empty of a single word."""
+    """A name's given and family parts: ("Luca", "De Cicco"); the first is empty for a single word."""
     words = name.split()
     first = len(words) - 1
     while first > 1 and words[first - 1].lower() in _PARTICLES:
@@ -77,7 +77,7 @@ def authors(paper: Paper) -> list[tuple[str, str]]:
 
 
 def year(paper: Paper) -> int | None:
-    """The year in which the paper was published, if it is said."""
+    """The year of publication, if known."""
     found = re.findall(r"\b(?:19|20)\d\d\b", paper.published_in)
     return int(found[-1]) if found else None
 
@@ -99,8 +99,8 @@ def command(reproduction: Reproduction) -> str:
 
 
 def write(reproduction: Reproduction, out: Path) -> None:
-    """Writes inputs and descriptions beside a page, after all else. Raises StorageError."""
-    # All of the paper's, also beside the page of one figure: figures.toml names them.
+    """Write inputs and descriptions beside a page, after everything else. Raises StorageError."""
+    # Copy all of the paper's files, even for a page of one figure: figures.toml names them.
     _copy_inputs(loading.load(reproduction.paper.name), out / INPUTS)
     files.write_json(out / "codemeta.json", codemeta(reproduction.paper))
     files.write_whole(out / "CITATION.cff", citation(reproduction))
@@ -117,7 +117,7 @@ def _copy_inputs(paper: Paper, to: Path) -> None:
     names += dict.fromkeys(p.scenario for reading in paper.readings for p in reading.parts if p.scenario)
     found = {name: files.read_text(paper.folder / name) for name in names}
     with warnings.catch_warnings():
-        # what is to be warned of was said before it ran
+        # warnings appeared before it ran
         warnings.simplefilter("ignore", PacelineWarning)
         for study in paper.studies.values():
             for place, _, _ in points.places(study):
@@ -127,7 +127,7 @@ def _copy_inputs(paper: Paper, to: Path) -> None:
 
 
 def _put(to: Path, name: str, text: str) -> None:
-    # What lies outside the paper's folder has no place in this one.
+    # Files outside the paper's folder cannot be placed in this one.
     if not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts:
         files.make_directory((to / name).parent)
         files.write_whole(to / name, text)
@@ -175,7 +175,7 @@ def _people(paper: Paper) -> list[dict[str, str]]:
 
 
 def citation(reproduction: Reproduction) -> str:
-    """The re-run, the paper and the program in the Citation File Format. It is YAML, and a JSON string is one there."""
+    """The re-run, the paper and the program in the Citation File Format, which is YAML; JSON strings are valid YAML."""
     paper, quoted = reproduction.paper, json.dumps
     lines = [
         "cff-version: 1.2.0",
@@ -210,7 +210,7 @@ def citation(reproduction: Reproduction) -> str:
 
 
 def crate(reproduction: Reproduction, out: Path) -> dict[str, Any]:
-    """The folder as an RO-Crate 1.1: the files that are there, the paper, the program, and the run that made them."""
+    """The folder as an RO-Crate 1.1: the existing files, the paper, the program, and the run that made them."""
     paper = reproduction.paper
     inputs = [path for path in _files(out) if path.startswith(f"{INPUTS}/")]
     made = [path for path in _files(out) if path not in inputs]
@@ -278,7 +278,7 @@ def _ids(paths: list[str]) -> list[dict[str, str]]:
 
 
 def _files(out: Path) -> list[str]:
-    """What a reproduction writes and is there, in order."""
+    """The existing files that a reproduction writes, in order."""
     found = [
         out / name
         for name in ("index.html", "playground.html", "manifest.json", "codemeta.json", "CITATION.cff")
@@ -312,5 +312,5 @@ def _described(reproduction: Reproduction, path: str) -> str:
         plots = {f"figure-{plot.key}": plot for study in reproduction.studies() for plot in study.plots}
         return plots[stem].title if stem in plots else "A figure of an earlier run"
     if folder == "tables":
-        return f"What the studies that record {stem} recorded over time"
+        return f"The recordings `{stem}` of the studies that make them"
     return "A scenario of the paper" if path.endswith(".toml") else "A trace that a scenario names"

@@ -1,7 +1,7 @@
-"""What a simulated point gave, as hashes that anybody's run of it must have: a paper's `bits.csv`.
+"""Hashes of simulated points that every run of them must reproduce: a paper's `bits.csv`.
 
-A run is hashed as the simulator gave it, its summary and what it recorded, each float by its bits: no mean that a
-library made is in it, which another processor may add up in another order.
+A run is hashed as the simulator returned it, its summary and its recordings, each float by its bits. The hash contains
+no mean computed by a library, since another processor may sum in another order.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _DIGITS = 16
 
 @dataclass(frozen=True)
 class Bits:
-    """What a point's runs hash to."""
+    """The hashes of a point's runs."""
 
     runs: int
     first: str
-    """Of its first run."""
+    """The hash of its first run."""
     all: str
-    """Of all its runs, in the order of their seeds."""
+    """The hash of all its runs, in the order of their seeds."""
 
 
 def of_run(record: RunRecord) -> str:
-    """The hash of a run: of its summary as JSON with sorted keys, and of each column that it recorded."""
+    """The hash of a run: its summary as JSON with sorted keys, and each recorded column."""
     digest = hashlib.sha256(json.dumps(record.summary, sort_keys=True, separators=(",", ":")).encode())
     for kind in sorted(record.series):
         table = record.series[kind]
@@ -64,36 +64,36 @@ def _take(digest: Any, column: pl.Series) -> None:
         digest.update(column.fill_null(0).cast(pl.Int64).to_numpy().astype("<i8").tobytes())
         return
     values = column.fill_null(0.0).to_numpy()
-    # Processors differ in the sign of the NaN that they make.
+    # Processors produce NaNs of different sign.
     digest.update(np.where(np.isnan(values), np.nan, values).astype("<f8").tobytes())
 
 
 def of_runs(hashes: Sequence[str]) -> str:
-    """The hash of several runs, of theirs in that order; of one its own."""
+    """The hash of several runs: of their hashes in order; for one run its own."""
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:_DIGITS]
 
 
 class Witness:
-    """Makes runs as `run_points` does, and keeps what each hashes to."""
+    """Makes runs as `run_points` does, and keeps their hashes."""
 
     def __init__(self, make: Callable[..., list[RunRecord]] = run_points) -> None:
         self._make = make
-        # By the first of the places that a point stands at, then by seed; and those that are made twice.
+        # By the first of a point's places, then by seed; second runs are kept separately.
         self._once: dict[Place, dict[int, str]] = {}
         self._again: dict[Place, dict[int, str]] = {}
 
     def __call__(self, what: Sequence[Point], seeds: Sequence[int], **how: Any) -> list[RunRecord]:
-        """The runs. Raises what `run_points` does."""
+        """Make the runs. Raises what `run_points` does."""
         records = self._make(what, seeds, **how)
         jobs = [(point, seed) for point in what for seed in point.seeds or seeds]
         for (point, seed), record in zip(jobs, records, strict=True):
-            # A point that is run with a seed of its own is a second run: see `second_runs`.
+            # A point with its own seed is a second run: see `second_runs`.
             kept = self._once if point.seeds is None else self._again
             kept.setdefault(Place(**point.labels), {})[seed] = of_run(record)
         return records
 
     def hashes(self, planned: Plan) -> dict[Place, list[str]]:
-        """Of each simulated place that was run what its runs hash to, in the order of the seeds."""
+        """The hashes of each simulated place's runs, in the order of the seeds."""
         found: dict[Place, list[str]] = {}
         for point, places, world in zip(planned.points, planned.places, planned.worlds, strict=True):
             if world is not World.SIMULATED:
@@ -108,12 +108,12 @@ class Witness:
 
 
 def bits(hashes: Sequence[str]) -> Bits:
-    """What is kept of a point whose runs hash to these."""
+    """The stored hashes of a point whose runs have these hashes."""
     return Bits(len(hashes), hashes[0], of_runs(hashes))
 
 
 def read(folder: Path) -> dict[Place, Bits] | None:
-    """The hashes of a paper's folder; None if it has none. Raises PaperError for what is no such file, StorageError."""
+    """The hashes in a paper's folder; None if it has none. Raises PaperError for an invalid file, StorageError."""
     rows = table(folder / BITS, _HEAD)
     if rows is None:
         return None
@@ -135,18 +135,16 @@ def write(folder: Path, found: Mapping[Place, Bits]) -> Path:
 
 
 def table(path: Path, head: Sequence[str]) -> list[dict[str, str]] | None:
-    """The rows of a CSV file with these columns; None if it is not there. Raises PaperError, StorageError."""
+    """The rows of a CSV file with these columns; None if it is missing. Raises PaperError, StorageError."""
     if not path.exists():
         return None
     rows = csv.DictReader(io.StringIO(files.read_text(path)), strict=True)
     if tuple(rows.fieldnames or ()) != tuple(head):
-        raise PaperError(
-            f"{path}: its first line must be {','.join(head)}: write it anew with --verify --write"
-        )
+        raise PaperError(f"{path}: its first line must be {','.join(head)}: rewrite it with --verify --write")
     found = list(rows)
     for number, row in enumerate(found, 2):
         if None in row or None in row.values():
-            raise PaperError(f"{path}: line {number}: {len(head)} values, as the first line names them")
+            raise PaperError(f"{path}: line {number}: needs {len(head)} values, as named in the first line")
     return found
 
 
@@ -160,6 +158,6 @@ def write_table(path: Path, head: Sequence[str], rows: Sequence[Sequence[object]
 
 
 def seeds(runs: int) -> str:
-    """The seeds of so many runs in words: "seed 1", "seeds 1 to 10"."""
+    """The seeds of `runs` runs in words: "seed 1", "seeds 1 to 10"."""
     own = seeds_from(1, runs)
     return "seed 1" if runs == 1 else f"seeds {own[0]} to {own[-1]}"

@@ -1,4 +1,4 @@
-"""Reading a paper's files, strictly: what is unknown, missing or of the wrong kind is an error that names its place."""
+"""Reads a paper's files strictly: anything unknown, missing or of the wrong kind is an error that names its place."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def _positive(table: Table, key: str) -> float | None:
 
 
 def read_levels(where: str, table: Table) -> tuple[Level, ...]:
-    """The levels of an axis: values of one path, or entries of their own. Raises PaperError."""
+    """The levels of an axis: values of one path, or separate entries. Raises PaperError."""
     path = table.take("path", str, None)
     if path is not None:
         values = table.take("values", list)
         labels = table.take("labels", list, values)
         xs = table.take_each("x", (int, float), list(range(len(values))))
         if not len(values) == len(labels) == len(xs):
-            raise PaperError(f"{where}: values, labels and x must be of one length")
+            raise PaperError(f"{where}: values, labels and x must have the same length")
         return tuple(
             Level(str(label), float(x), ((path, str(value)),))
             for value, label, x in zip(values, labels, xs, strict=True)
@@ -144,14 +144,14 @@ def read_plots(
                 raise PaperError(f"{table.where}: no metric {name!r}; there are {_single(metrics)}")
         if (kind in ("scatter", "ellipses")) != (plot.over is not None):
             raise PaperError(
-                f"{table.where}: what is drawn `over` another metric is a scatter or ellipses, and only they"
+                f"{table.where}: `over` another metric needs kind scatter or ellipses, and these need `over`"
             )
         found.append(plot)
     return tuple(found)
 
 
 def _curves(plot: Table, levels: tuple[Level, ...]) -> tuple[Curve, ...]:
-    """The curves of a plot; {level} in their expressions stands for each level in turn."""
+    """The curves of a plot; {level} in their expressions is replaced by each level in turn."""
 
     def expressions(where: str, text: str) -> tuple[Expression, ...]:
         return tuple(to_expression(where, text.replace("{level}", level.label)) for level in levels)
@@ -193,7 +193,7 @@ def _trace(plot: Table) -> Trace:
     )
     table.end()
     if len(columns) > 1 and len(trace.labels) != len(columns):
-        raise PaperError(f"{table.where}.labels: as many as there are columns")
+        raise PaperError(f"{table.where}.labels: needs as many as there are columns")
     return trace
 
 
@@ -234,7 +234,7 @@ def _study(
     if study.record not in (None, *SERIES):
         raise PaperError(f"{where}.record: {', '.join(SERIES)}, not {study.record!r}")
     if study.cut_s and study.record != "losses":
-        raise PaperError(f'{where}: what is cut into intervals is `record = "losses"`')
+        raise PaperError(f'{where}: cutting into intervals needs `record = "losses"`')
     if study.record is None and any(plot.kind == "trace" for plot in study.plots):
         raise PaperError(f"{where}: a trace needs `record`")
     if study.record != "rate" and any(plot.trace and plot.trace.jain_s for plot in study.plots):
@@ -247,7 +247,7 @@ def _study(
 
 
 def _episode(table: Table) -> Episode | None:
-    """`while = { field = "state", is = 2, nth = 1 }`: which part of a recording counts."""
+    """`while = { field = "state", is = 2, nth = 1 }`: the part of a recording that counts."""
     value = table.take("while", dict, None)
     if value is None:
         return None
@@ -264,7 +264,7 @@ def _episode(table: Table) -> Episode | None:
         raise PaperError(f"{entry.where}.nth: 1 is the first, 0 all of them; not {nth}")
     if until_below is not None and (given[0][0] != "above" or until_below > given[0][1]):
         raise PaperError(
-            f"{entry.where}.until_below: goes with above, and is no more than that; not {until_below}"
+            f"{entry.where}.until_below: needs `above`, and must not exceed it; not {until_below}"
         )
     return Episode(field, *given[0], nth, None if until_below is None else float(until_below))
 
@@ -311,9 +311,11 @@ def read_metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
         for word, given in of_recordings.items():
             if given and metric.table not in SERIES:
                 said = f" {metric.rows}" if word == "rows" else ""
-                raise PaperError(f"{table.where}.{word}:{said} is of a recording alone")
+                raise PaperError(f"{table.where}.{word}:{said} is for recordings only")
         if metric.against is not None and metric.rows in RECORDED:
-            raise PaperError(f"{table.where}.against: not with rows {metric.rows}, which takes no values")
+            raise PaperError(
+                f"{table.where}.against: cannot go with rows {metric.rows}, which takes no values"
+            )
         if (metric.expression is None) == (metric.table is None or metric.field is None):
             raise PaperError(f"{table.where}: needs either table and field or an expression")
         if metric.expression and (missing := metric.expression.names - found.keys()):
@@ -323,7 +325,7 @@ def read_metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
 
 
 def load(name_or_path: str) -> Paper:
-    """Reads a paper, by its key or the path of its folder. Raises PaperError for an unknown one or a mistake in its
+    """Read a paper, by its key or the path of its folder. Raises PaperError for an unknown paper or a mistake in its
     files."""
     folder, place = find(name_or_path)
     shown = str(place) if place == folder else folder.name

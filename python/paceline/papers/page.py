@@ -1,7 +1,7 @@
-"""The page of a reproduction: one HTML file with figures, numbers, verdicts and settings, which needs nothing else.
+"""The page of a reproduction: one self-contained HTML file with figures, numbers, verdicts and settings.
 
-Its figures are those of `figures`; a content security policy forbids every request. Their numbers are also in tables,
-so that the page can be read without a pointer, without scripts, and on paper.
+`figures` makes its figures; a content security policy forbids every request. Their numbers are also in tables, so that
+the page can be read without a pointer, without scripts, and on paper.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from paceline.studies.verdict import ABOUT_SHARE, REFUTED
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _READINGS = "readings"
-"""What figures.toml calls the figure of a study that tries other readings."""
+"""The figure of studies that try other readings, in figures.toml."""
 
 
 def _claim_row(reproduction: Reproduction, result: measure.Result, labels: dict[str, str]) -> dict[str, str]:
@@ -53,12 +53,12 @@ def _claim_row(reproduction: Reproduction, result: measure.Result, labels: dict[
 
 
 def _at(study: Study, series: Series, level: Level) -> str:
-    """What a point in real time is called beside its twin: by its series, and by its level where that is no world."""
+    """The label of a real-time point beside its simulated twin: its series, and its level unless that is a world."""
     return series.label if level.world is World.EMULATED else f"{series.label}, {level.label}"
 
 
 def _gap_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
-    """Each point in real time beside the same point simulated: of every metric shown both, and the difference."""
+    """Each real-time point beside the same point simulated: every metric of both, and the difference."""
     rows = []
     for place, series, level in points.places(study):
         settings = points.settings(study, place)
@@ -128,7 +128,7 @@ def _study_view(
 
 
 def _by_figure(studies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Verdicts of each figure that has some which count, its studies taken together."""
+    """Verdicts of each figure that has counted ones, over all of its studies."""
     found: dict[str, dict[str, Any]] = {}
     for study in studies:
         if any(not claim["beside"] for claim in study["claims"]):
@@ -138,7 +138,7 @@ def _by_figure(studies: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _parted(studies: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Studies that something published is held against, and the others; all, where there is nothing to tell apart."""
+    """Studies with published statements, and the others; all together if one group is empty."""
     main = [s for s in studies if s["claims"] and s["figure"] != _READINGS]
     return (main, [s for s in studies if s not in main]) if main else (studies, [])
 
@@ -156,8 +156,8 @@ def _key_figure(
 def render(
     reproduction: Reproduction, pictures: dict[str, Picture] | None = None, *, opened: bool = False
 ) -> str:
-    """The whole page, with figures that are drawn already or drawn for it; with links into the playground if that lies
-    beside it (`opened`)."""
+    """The whole page, with the given figures or newly drawn ones; with links to the playground if it lies beside the
+    page (`opened`)."""
     paper = reproduction.paper
     drawn = figures.draw_all(reproduction) if pictures is None else pictures
     names = parts.row_names(reproduction)
@@ -165,7 +165,7 @@ def render(
     studies = [
         _study_view(reproduction, study, drawn, names, styles, opened) for study in reproduction.studies()
     ]
-    # What runs in real time alone has nothing on a page without it.
+    # Studies that only run in real time have nothing to show on a page without them.
     studies = [s for s in studies if s["plots"] or s["claims"] or s["points"]]
     main, others = _parted(studies)
     key_figure = _key_figure(reproduction, drawn, styles)

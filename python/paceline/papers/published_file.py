@@ -1,4 +1,4 @@
-"""Reading what a paper has published: `published.toml`."""
+"""Reads a paper's published results: `published.toml`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_claims(
 
 
 def _fill(value: Any, one: str | None) -> Any:
-    """`value` for one of the names that a claim is made for `each` of: {each} replaced, tables by name looked up."""
+    """`value` for one of the names in a claim's `each`: {each} is replaced, tables by name are looked up."""
     if one is None:
         return value
     if isinstance(value, str):

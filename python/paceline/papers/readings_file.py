@@ -1,4 +1,4 @@
-"""Reading `readings.toml`, and what `published.toml` has of a paper's abstract."""
+"""Reads `readings.toml`, and the abstract's findings in `published.toml`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMED = re.compile(r"\{([\w.-]+)\}")
 
 
 def _matching(where: str, what: str, patterns: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """The known names that a pattern matches ("fig7*"), each once, in their order. Refuses a pattern without any."""
+    """The known names that a pattern matches ("fig7*"), each once, in order. Raises PaperError if one matches none."""
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in known):
             raise PaperError(f"{where}: no {what} {pattern!r}; there are {', '.join(known)}")
@@ -55,7 +55,7 @@ def read_readings(
         if not re.fullmatch(r"[a-z0-9-]+", key):
             raise PaperError(f"{where}.key: letters a to z, digits and '-', not {key!r}")
         if not reading.parts and not reading.counted:
-            raise PaperError(f"{where}: needs `part`, what it sets, or `ours`, what it counts otherwise")
+            raise PaperError(f"{where}: needs `part`, its settings, or `ours`, its way of counting")
         found.append(reading)
     check_distinct(name, "reading", [reading.key for reading in found])
     return tuple(found)
@@ -129,20 +129,20 @@ def read_causes(
 
 
 def _check(where: str, cause: Cause, readings: Sequence[Reading], claims: Mapping[str, Claim]) -> None:
-    """Refuses what removes nothing."""
+    """Raise PaperError for a cause that removes nothing."""
     ways = [cause.reading, cause.within, cause.instead]
     if sum(way is not None for way in ways) != 1:
-        raise PaperError(f"{where}: needs one of reading, within and instead, which remove it")
+        raise PaperError(f"{where}: needs exactly one of reading, within and instead, which remove the cause")
     if cause.reading is not None and cause.reading not in (keys := [reading.key for reading in readings]):
         raise PaperError(f"{where}.reading: no reading {cause.reading!r}; there are {', '.join(keys)}")
     if cause.within is not None and not 0 < cause.within <= MOST_DIGITS:
         raise PaperError(f"{where}.within: above 0 and at most {MOST_DIGITS:g}, not {cause.within:g}")
     if (cause.within is not None) != (cause.kind is CauseKind.DIGITS):
-        raise PaperError(f"{where}: `within` goes with kind digits, and with no other")
+        raise PaperError(f"{where}: `within` is required by kind digits, and allowed only there")
     if cause.within is not None:
         for key in cause.claims:
             if claims[key].published.kind not in NUMBERS or not claims[key].published.value:
-                raise PaperError(f"{where}.claims: {key} has no number to be near to")
+                raise PaperError(f"{where}.claims: {key} has no number to compare")
     if cause.instead is not None:
         named = [*cause.instead, *cause.instead.values()]
         if missing := [key for key in named if key not in claims]:

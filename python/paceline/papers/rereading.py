@@ -1,4 +1,4 @@
-"""A paper's readings, run: the verdicts under each."""
+"""Runs a paper's readings: the verdicts under each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paceline.studies.reproduction import Plan
 
 @dataclass(frozen=True)
 class Planned:
-    """A reading, the part of the paper that it may change, and what that takes."""
+    """A reading, the part of the paper that it may change, and the plan of its runs."""
 
     reading: Reading
     paper: Paper
@@ -25,8 +25,8 @@ class Planned:
 
 
 def plan(paper: Paper, runs: int) -> list[Planned]:
-    """All readings that change something in what is run of a paper. Raises PaperError for one whose settings make no
-    scenario: nothing starts then."""
+    """All readings that change something in the paper's runs. Raises PaperError if one's settings are no valid
+    scenario: then nothing starts."""
     found = []
     for reading in paper.readings:
         read = readings.touched(paper, reading)
@@ -48,8 +48,8 @@ def run(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> dict[str, list[Result]]:
-    """The verdicts under each reading, in the simulator alone. Runs that are in `store`, as those that a reading does
-    not change, are used again; `progress` is told runs. Raises as `reproduction.run` does."""
+    """The verdicts under each reading, only in the simulator. Runs in `store`, such as those that a reading does not
+    change, are used again; `progress` counts runs. Raises as `reproduction.run` does."""
     found = {}
     before, total = 0.0, float(sum(one.plan.runs_in_all for one in planned))
     for one in planned:

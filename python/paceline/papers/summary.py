@@ -1,4 +1,4 @@
-"""What a reproduction comes to: answers to the paper's abstract, readings side by side, causes of what differs."""
+"""The summary of a reproduction: answers to the paper's abstract, readings side by side, causes of differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_KNOWN = "not known"
 
 
 def ours(result: Result) -> str:
-    """Ours with half of its interval, as a page shows it."""
+    """Our value with half of its interval, as a page shows it."""
     found, bound = result.ours, result.claim.bound
     if bound is not None and found is not None and found.mean is not None:
         # The expression is a distance from the bound; the page shows the number itself.
@@ -26,11 +26,11 @@ def ours(result: Result) -> str:
 
 
 NEAR = "near"
-"""What is off by a little: within 15 % of the published number."""
+"""Off by a little: within 15 % of the published number."""
 
 
 def tally(result: Result) -> str:
-    """What a statement is counted as: its outcome, or `NEAR`."""
+    """The category of a statement: its outcome, or `NEAR`."""
     share, outcome = result.off_share, result.verdict.outcome
     near = outcome is Outcome.OFF and share is not None and share <= ABOUT_SHARE
     return NEAR if near else str(outcome)
@@ -40,14 +40,14 @@ TALLIES = (Outcome.AGREES, NEAR, Outcome.OFF, Outcome.CONTRADICTS, Outcome.UNDEC
 
 
 def counts(results: list[Result]) -> dict[str, int]:
-    """How many counted statements are what, by `TALLIES`."""
+    """The number of counted statements by category, in `TALLIES`."""
     found = [tally(r) for r in results if not r.claim.beside]
     return {str(one): found.count(str(one)) for one in TALLIES}
 
 
 def answers(reproduction: Reproduction) -> list[dict[str, str]]:
-    """A row for each finding of the abstract: what it says, our answer, and in a word whether it stands; none for one
-    that these figures say nothing of."""
+    """A row for each finding of the abstract: its statement, our answer, and in a word whether it holds; none for a
+    finding that these figures do not cover."""
     by_key = {r.claim.key: r for r in reproduction.results}
     return [
         {"says": one.says, "answer": _filled(one.answer, by_key), "word": _word(one, by_key)}
@@ -61,7 +61,7 @@ def _filled(text: str, by_key: dict[str, Result]) -> str:
         result = by_key.get(key)
         if result is None or result.ours is None:
             return "(not run)"
-        # "0, all 10" is for tables
+        # ", all 10" is only for tables
         return f"{ours(result).partition(', all')[0]} {result.claim.unit}".strip()
 
     return NAMED.sub(lambda named: said(named[1]), text)
@@ -81,19 +81,19 @@ def _word(finding: Abstract, by_key: dict[str, Result]) -> str:
 
 
 def trials(reproduction: Reproduction, result: Result) -> list[Trial]:
-    """The causes that were named for a statement that differs, tried; none of one that does not."""
+    """The trials of the causes named for a statement that differs; none for one that does not."""
     if result.verdict.outcome not in REFUTED:
         return []
     return readings.trials(result, reproduction.paper.causes, reproduction.results, reproduction.readings)
 
 
 def cause(found: list[Trial]) -> Cause | None:
-    """The first cause without which a statement agrees, of those that were tried on it."""
+    """The first tried cause without which a statement agrees."""
     return next((trial.cause for trial in found if trial.outcome is Outcome.AGREES), None)
 
 
 def cause_words(reproduction: Reproduction, result: Result) -> str:
-    """Of a statement that differs: its cause, or what was tried in vain."""
+    """The cause of a statement that differs, or the causes tried without success."""
     if result.verdict.outcome not in REFUTED:
         return ""
     found = trials(reproduction, result)
@@ -106,7 +106,7 @@ def cause_words(reproduction: Reproduction, result: Result) -> str:
 
 
 def causes_line(reproduction: Reproduction) -> str:
-    """The causes of all that differs, in one line."""
+    """The causes of all differences, in one line."""
     differ = [r for r in reproduction.counted if r.verdict.outcome in REFUTED]
     if not differ or not reproduction.paper.causes:
         return ""
@@ -123,7 +123,7 @@ def causes_line(reproduction: Reproduction) -> str:
 
 
 def reading_rows(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """A row for each reading, the one that was taken first: what it is, its totals (None: not run), and the statements
+    """A row for each reading, the chosen one first: its description, its totals (None: not run), and the statements
     whose verdicts it changes."""
     taken = reproduction.results
     rows: list[dict[str, Any]] = [{"title": "as taken", "text": "", "counts": counts(taken), "changed": []}]

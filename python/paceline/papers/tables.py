@@ -70,13 +70,13 @@ def points_table(reproduction: Reproduction) -> pl.DataFrame:
 
 
 def _ends(result: measure.Result) -> tuple[float, float] | None:
-    """The ends of the interval that was judged; None where there is none, or none with both."""
+    """The ends of the interval that was judged; None if it does not exist, or lacks an end."""
     ends = result.sample.interval if result.sample and result.sample.values else None
     return ends if ends and all(map(math.isfinite, ends)) else None
 
 
 def verdicts(reproduction: Reproduction) -> pl.DataFrame:
-    """A row per claim: what was published and where, ours with its half width, the verdict and why."""
+    """A row per claim: what was published and where, our value with its half width, the verdict and the reason."""
     rows = [
         {
             "claim": r.claim.key,
@@ -112,7 +112,7 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
 
 
 def readings(reproduction: Reproduction) -> pl.DataFrame:
-    """A row for each reading that was run and each claim that it may change: ours with its half width, and the
+    """A row for each reading that was run and each claim that it may change: our value with its half width, and the
     verdict."""
     rows = [
         {
@@ -129,13 +129,13 @@ def readings(reproduction: Reproduction) -> pl.DataFrame:
 
 
 def _kept_as(reproduction: Reproduction, place: points.Place) -> str:
-    """What was recorded at the point: "rate", say, or "intervals" of runs that were cut."""
+    """The recording at the point: "rate", for example, or "intervals" for runs that were cut."""
     study = reproduction.paper.studies[place.study]
     return measure.INTERVALS if study.cut_s else str(study.record)
 
 
 def recorded(reproduction: Reproduction, kind: str) -> pl.DataFrame:
-    """What the studies that record `kind` recorded; "intervals" is of runs that were cut."""
+    """The recordings of the studies that record `kind`; "intervals" means runs that were cut."""
     parts = [
         table.select(
             pl.lit(place.study).alias("study"),
@@ -146,13 +146,13 @@ def recorded(reproduction: Reproduction, kind: str) -> pl.DataFrame:
         for place, table in reproduction.recorded.items()
         if _kept_as(reproduction, place) == kind and not table.is_empty()
     ]
-    # Real runs do not know all that simulated ones do.
+    # Real runs lack some columns of simulated ones.
     return pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame()
 
 
 def write(reproduction: Reproduction, folder: Path) -> None:
-    """Writes runs, points, verdicts, those under other readings, what was recorded ("rates" and so on), and what their
-    columns mean. Raises StorageError."""
+    """Write runs, points, verdicts, those under other readings, recordings ("rates" and so on), and the columns'
+    descriptions. Raises StorageError."""
     metrics = reproduction.paper.metrics
     tables = [
         (table_schema.runs(metrics), runs(reproduction)),

@@ -1,8 +1,7 @@
-"""A paper confirmed by a stranger: simulated points bit by bit (`bits`), points in real time by intervals.
+"""Verifies a paper's results on another machine: simulated points bit by bit (`bits`), real-time points by intervals.
 
-Two runs in real time are never the same, so what a paper ships of them is the mean of each metric that is drawn or
-judged and its interval, and Welch's test tells whether the means here differ from them. There are many such tests: p
-values are Holm's.
+Two runs in real time are never identical. Therefore a paper ships the mean and interval of each drawn or judged metric,
+and Welch's test tells whether the means here differ from them. Because there are many such tests, p values are Holm's.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from paceline.studies.points import Place
 INTERVALS = "intervals.csv"
 """The file of a paper's means in real time."""
 LEAST_RUNS = 2
-"""Runs in real time below which a mean has no interval."""
+"""With fewer runs in real time, a mean has no interval."""
 
 _HEAD = ("study", "series", "level", "metric", "mean", "half_width", "runs")
 _FILE = "verified.json"
@@ -37,11 +36,11 @@ _FILE = "verified.json"
 
 @dataclass(frozen=True)
 class Differing:
-    """A simulated point that is not the same."""
+    """A simulated point whose hash differs."""
 
     place: Place
     seeds: str
-    """Of which runs: "seed 1", "seeds 1 to 10"."""
+    """The runs: "seed 1", "seeds 1 to 10"."""
     shipped: str | None
     """None: nothing is shipped for it."""
     here: str
@@ -49,14 +48,14 @@ class Differing:
 
 @dataclass(frozen=True)
 class Compared:
-    """A mean in real time, shipped and here."""
+    """A real-time mean, shipped and here."""
 
     place: Place
     metric: str
     shipped: Estimate
     here: Estimate
     p_value: float | None
-    """Holm's, over all that are compared; None where a side has no interval."""
+    """Holm's, over all comparisons; None if a side has no interval."""
 
     @property
     def differs(self) -> bool:
@@ -66,15 +65,15 @@ class Compared:
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of it."""
+    """The result of a verification."""
 
     paper: str
     figure: str | None
     runs: int
     same: int
-    """Simulated points that are the same bit by bit."""
+    """Simulated points that are identical bit by bit."""
     whole: int
-    """Of these how many in all their runs, not in the first alone."""
+    """Those of them that are identical in all runs, not only in the first."""
     differing: Sequence[Differing]
     compared: Sequence[Compared]
     provenance: Mapping[str, Any] = field(default_factory=files.provenance)
@@ -85,7 +84,7 @@ class Verification:
         return not self.differing and not any(one.differs for one in self.compared)
 
     def write(self, out: Path) -> Path:
-        """Writes verified.json, with the machine that it was made on; returns its path. Raises StorageError."""
+        """Write verified.json, with a description of the machine; returns its path. Raises StorageError."""
         what = asdict(self) | {"kind": "verification", "confirmed": self.is_confirmed, "build": _core.build()}
         files.write_json(out / _FILE, what)
         return out / _FILE
@@ -93,12 +92,12 @@ class Verification:
 
 @dataclass(frozen=True)
 class Made:
-    """The runs of a paper here."""
+    """The runs of a paper on this machine."""
 
     hashes: Mapping[Place, Sequence[str]]
-    """Of each simulated point what its runs hash to."""
+    """The hashes of each simulated point's runs."""
     real: Mapping[tuple[Place, str], Estimate]
-    """Of each point in real time the metrics that are drawn or judged."""
+    """The drawn or judged metrics of each real-time point."""
 
 
 def make(
@@ -111,7 +110,7 @@ def make(
     progress: Progress | None = None,
     real_time: Runner | None = None,
 ) -> Made:
-    """Runs the points of a paper. Raises what `reproduction.run` does."""
+    """Run the points of a paper. Raises what `reproduction.run` does."""
     witness = bits.Witness()
     done = reproduction.run(
         paper,
@@ -133,7 +132,7 @@ def make(
 
 
 def shown(paper: Paper, study: Study) -> list[str]:
-    """The metrics of a study that are drawn or judged, and are a number of each run."""
+    """The metrics of a study that are drawn or judged, and have one number for each run."""
     pools = {other.key for other in paper.studies.values() if study.key in other.pool} | {study.key}
     named = set().union(*(paper.studies[key].drawn for key in pools))
     for claim in paper.claims:
@@ -147,8 +146,8 @@ def shipped(paper: Paper) -> dict[Place, Bits]:
     found = bits.read(paper.folder)
     if found is None:
         raise PaperError(
-            f"{paper.name} ships no {BITS}, so there is nothing to verify by: "
-            f"`paceline reproduce {paper.name} --verify --write` makes it of what this machine gives"
+            f"{paper.name} ships no {BITS}, so there is nothing to verify against: "
+            f"`paceline reproduce {paper.name} --verify --write` writes it from this machine's results"
         )
     return found
 
@@ -156,7 +155,7 @@ def shipped(paper: Paper) -> dict[Place, Bits]:
 def compare(
     paper: Paper, figure: str | None, runs: int, made: Made, known: Mapping[Place, Bits]
 ) -> Verification:
-    """What was made here against what the paper ships. Raises PaperError for a damaged file."""
+    """Compare the results of this machine with those that the paper ships. Raises PaperError for a damaged file."""
     differing, same, whole = [], 0, 0
     for place, hashes in made.hashes.items():
         own = known.get(place)
@@ -180,7 +179,7 @@ def _compared(paper: Paper, real: Mapping[tuple[Place, str], Estimate]) -> list[
 
 
 def intervals(folder: Path) -> dict[tuple[Place, str], Estimate]:
-    """What a paper ships of its points in real time; nothing if it ships nothing. Raises PaperError, StorageError."""
+    """The means and intervals that a paper ships of its real-time points, if any. Raises PaperError, StorageError."""
     found = {}
     for number, row in enumerate(bits.table(folder / INTERVALS, _HEAD) or [], 2):
         try:
@@ -189,8 +188,8 @@ def intervals(folder: Path) -> dict[tuple[Place, str], Estimate]:
                 raise ValueError
         except ValueError:
             raise PaperError(
-                f"{folder / INTERVALS}: line {number}: mean and half_width are numbers, the second not below 0, and "
-                f"runs is {LEAST_RUNS} or more"
+                f"{folder / INTERVALS}: line {number}: mean and half_width must be numbers, half_width at least 0, and "
+                f"runs at least {LEAST_RUNS}"
             ) from None
         place = Place(row["study"], row["series"], row["level"])
         found[place, row["metric"]] = Estimate.of(
@@ -200,8 +199,8 @@ def intervals(folder: Path) -> dict[tuple[Place, str], Estimate]:
 
 
 def write(paper: Paper, made: Made) -> list[Path]:
-    """Makes the paper ship what was made here; returns the files. Means in real time are left as they are where none
-    were made. Raises StorageError."""
+    """Write this machine's results as those that the paper ships; returns the files. Real-time means stay unchanged if
+    none were made. Raises StorageError."""
     written = [bits.write(paper.folder, {place: bits.bits(hashes) for place, hashes in made.hashes.items()})]
     rows = [
         (place.study, place.series, place.level, metric, here.mean, here.half_width, here.n)

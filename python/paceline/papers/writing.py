@@ -1,4 +1,4 @@
-"""Everything that is written about a reproduction, in one folder."""
+"""Writes a reproduction's results into a folder."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from paceline.studies.paper import Paper
 from paceline.studies.reproduction import Reproduction
 
 KIND = "reproduction"
-"""What the manifest of such a folder says."""
+"""The kind in the manifest of such a folder."""
 
 
 def check_paper(out: Path, paper: Paper) -> dict[str, Any] | None:
-    """The manifest of a folder in which a page of the paper lies, None where there is no page. Raises PacelineError if
-    it is of something else, StorageError."""
+    """The manifest of a folder with a page of the paper; None if there is no page. Raises PacelineError if it belongs
+    to something else, StorageError."""
     path = out / "manifest.json"
     if not path.exists():
         return None
@@ -37,9 +37,8 @@ def check_paper(out: Path, paper: Paper) -> dict[str, Any] | None:
 def check_whole(
     out: Path, paper: Paper, figure: str | None, runs: int, *, real: bool, full: bool, readings: bool
 ) -> None:
-    """Refuses a page, of one figure or all, that would take the place of one with more: other figures, more runs,
-    other `readings`, or runs in real time that this one has not, or in short (not `full`). Raises PacelineError,
-    StorageError."""
+    """Raise PacelineError if a page, of one figure or all, would replace one with more: other figures, more runs, other
+    `readings`, or real-time runs that this one lacks, or has only in short (not `full`). Raises StorageError."""
     there = check_paper(out, paper)
     if there is None:
         return
@@ -57,14 +56,14 @@ def check_whole(
         lost.append("other readings")
     if lost:
         raise PacelineError(
-            f"{out} holds a page with {' and '.join(lost)}, which this one has not, and would take its place: "
+            f"{out} holds a page with {' and '.join(lost)}, which this one lacks and would replace: "
             f"give this one another {option('out')}"
         )
 
 
 def write(reproduction: Reproduction, out: Path) -> Path:
-    """Writes figures (SVG, PNG), tables (Parquet, CSV), manifest.json and the page, with the playground beside it
-    where that was built; returns the page's path. Raises StorageError."""
+    """Write figures (SVG, PNG), tables (Parquet, CSV), manifest.json and the page, with the playground beside it if
+    that was built; returns the page's path. Raises StorageError."""
     for folder in ("figures", "tables"):
         files.make_directory(out / folder)
     tables.write(reproduction, out / "tables")

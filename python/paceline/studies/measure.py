@@ -266,10 +266,10 @@ def too_short(paper: Paper, claim: Claim) -> Verdict | None:
         wanted = {(place.series, level.label), (place.series, None)} & chosen
         if wanted and points.world(study, place) is World.EMULATED:
             if points.is_left_out(study, place):
-                return Verdict(Outcome.OPEN, "it runs in real time only in the full form (--full)")
+                return Verdict(Outcome.OPEN, "it is run in real time in the full form alone (--full)")
             lasts = points.point(paper, study, place).scenario.duration_s if claim.needs_s else 0.0
             if lasts < claim.needs_s:
-                says = f"runs of {lasts:g} s are too short to test it: it needs {claim.needs_s:g} s (--full)"
+                says = f"runs of {lasts:g} s are too short to test it: it takes {claim.needs_s:g} s (--full)"
                 return Verdict(Outcome.OPEN, says)
     return None
 

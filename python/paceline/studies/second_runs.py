@@ -1,4 +1,4 @@
-"""The second runs of studies in which something changes at an instant that the first ones make: see `changes`."""
+"""The second runs of studies with a change at an instant that the first runs determine: see `changes`."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from paceline.studies.points import Place
 
 @dataclass(frozen=True)
 class SecondRuns:
-    """Those of one place."""
+    """The second runs of one place."""
 
     place: Place
     change: Change
     firsts: Sequence[RunRecord]
     instants: tuple[float, ...]
-    """Of each first run, in seconds; nan where the instant never comes."""
+    """The instant of each first run, in seconds; nan if it never comes."""
 
     @property
     def never(self) -> bool:
-        """Whether a run never gets there: then nothing is known of the change, and none is made."""
+        """Whether some run never reaches the instant: then there are no second runs, and the change is unknown."""
         return not all(map(math.isfinite, self.instants))
 
     def points(self, paper: Paper) -> list[Point]:
-        """What is to run: a point for each seed. Raises PaperError."""
+        """The points to run, one for each seed. Raises PaperError."""
         study = paper.studies[self.place.study]
         if self.never:
             return []
@@ -39,19 +39,19 @@ class SecondRuns:
         return [points.point(paper, study, self.place, at_s=at_s, seed=first.seed) for first, at_s in pairs]
 
     def check(self, paper: Paper, made: Sequence[RunRecord]) -> None:
-        """Refuses second runs that differ from the first ones before the instant: what changes must not change what it
-        hangs on. Raises PaperError."""
+        """Raise PaperError if a second run differs from the first one before the instant: a change must not affect its
+        own instant."""
         for first, then, record in zip(self.instants, _instants(paper, self.change, made), made, strict=True):
             if then != first:
                 raise PaperError(
                     f"{paper.name}/{paper.file}: {self.place.study}, {self.place.series}: with seed {record.seed} "
-                    f"`{self.change.metric}` is {first:g} s, and {then:g} s with what `then` sets: that must leave the "
-                    "run as it is up to the instant"
+                    f"`{self.change.metric}` is {first:g} s, but {then:g} s with the settings of `then`: these must "
+                    "not change the run before the instant"
                 )
 
 
 def of_place(paper: Paper, place: Place, firsts: Sequence[RunRecord]) -> SecondRuns | None:
-    """Those of a place, after its first runs; None if nothing changes there."""
+    """The second runs of a place, after its first runs; None if nothing changes there."""
     change = paper.studies[place.study].change
     if change is None:
         return None
@@ -64,7 +64,7 @@ def unknown(paper: Paper, runs: int) -> dict[str, list[float]]:
 
 
 def _instants(paper: Paper, change: Change, records: Sequence[RunRecord]) -> list[float]:
-    # An expression may be of any metric above it; that of a recording needs no other.
+    # An expression may use any metric above it; a metric of a recording needs no other.
     metric = paper.metrics[change.metric]
     wanted = paper.metrics if metric.expression else {change.metric: metric}
     return [measure.of_run(wanted, record.summary, record.series)[change.metric] for record in records]

@@ -1,4 +1,4 @@
-"""What the readers of a paper's files share: strict tables, and what is held against a study."""
+"""Strict reading of a paper's files: tables that reject unknown keys, and checks against a study."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paceline.studies.paper import EACH, Metric, Settings, Study
 
 
 class Table:
-    """A TOML table that complains about keys nobody asked for."""
+    """A TOML table that rejects unknown keys."""
 
     def __init__(self, where: str, values: Any) -> None:
         if not isinstance(values, dict):
@@ -32,7 +32,7 @@ class Table:
         return _checked(f"{self.where}.{key}", self._values.pop(key), kind)
 
     def take_each(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> list[Any]:
-        """A list of values of a kind."""
+        """A list of values of a type."""
         values = self.take(key, list, default)
         return [_checked(f"{self.where}.{key}[{i}]", value, kind) for i, value in enumerate(values)]
 
@@ -50,10 +50,10 @@ def _checked(where: str, value: Any, kind: type | tuple[type, ...]) -> Any:
 
 
 def check_distinct(where: str, what: str, names: Sequence[str]) -> None:
-    """Refuses a name that stands there twice: what refers to it would not say which."""
+    """Raise PaperError for a name given twice: references to it would be ambiguous."""
     for name in names:
         if names.count(name) > 1:
-            raise PaperError(f"{where}: {what} {name!r} stands there twice")
+            raise PaperError(f"{where}: {what} {name!r} is given twice")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def check_selections(where: str, ours: Expression, study: Study, metrics: Mappin
         raise PaperError(f"{where}: no metric {', '.join(sorted(unknown))}; there are {', '.join(metrics)}")
     for metric, series, levels in ours.selections:
         if metric in metrics and metrics[metric].rows == EACH:
-            raise PaperError(f"{where}: metric {metric} has a number for each interval, not one of a run")
+            raise PaperError(f"{where}: metric {metric} has a number for each interval, not one for the run")
         if series not in {s.key for s in study.series}:
             raise PaperError(f"{where}: study {study.key} has no series {series!r}")
         for label in levels if isinstance(levels, tuple) else (levels,):

@@ -1,7 +1,7 @@
-"""A run cut into intervals of one length, as papers cut the traces of long flows (Padhye et al., SIGCOMM 1998).
+"""Cuts a run into intervals of equal length, as papers cut the traces of long flows (Padhye et al., SIGCOMM 1998).
 
-From the recording `losses`, whatever its own interval is: of each flow and each whole interval the packets sent, the
-loss indications, the mean round-trip time and BaseRTT, and the greatest window. Metrics of table "intervals" are fields
+From the recording `losses`, with any recording interval: for each flow and each whole interval the packets sent, the
+loss indications, the mean round-trip time and BaseRTT, and the maximum window. Metrics of table "intervals" are fields
 of these rows.
 """
 
@@ -14,15 +14,15 @@ import polars as pl
 COUNTS = ("packets_sent", "packets_retransmitted", "fast_retransmits", "timeout_series")
 """Fields that are sums over the interval."""
 MEANS = {"rtt_mean_s": "rtt_samples", "base_rtt_mean_s": "base_rtt_samples"}
-"""Fields that are means over it -> the column with the number of samples."""
+"""Fields that are means over the interval -> the column with the number of samples."""
 
 
 def cut(losses: pl.DataFrame, length_s: float) -> list[dict[str, Any]]:
-    """The intervals (k length, (k+1) length] of each flow, in order; what is left at the end is left out.
+    """The intervals (k length, (k+1) length] of each flow, in order; an incomplete last interval is left out.
 
-    losses: the recording of one run. length_s: seconds. `time_s` of a row is the interval's end, `send_rate` the
-    packets sent a second; a mean without a sample is None. `cwnd_max_packets` is the greatest of the recording's
-    samples; a count that a real run does not know is None.
+    losses: the recording of one run. length_s: seconds. A row's `time_s` is the interval's end, `send_rate` the packets
+    sent a second; a mean without a sample is None. `cwnd_max_packets` is the maximum of the recording's samples; a
+    count that a real run does not know is None.
     """
     rows: list[dict[str, Any]] = []
     for (flow, instance), own in losses.group_by("flow", "instance", maintain_order=True):

@@ -1,25 +1,25 @@
 """Whether a reproduction agrees with what a paper published.
 
-Of a number d is how far ours lies from it, and *slack* what is allowed for certain:
+For a number, d is our deviation from it, and *slack* what is allowed in any case:
 
-- **printed**, a number as it stands there: half its last digit;
-- **within**, a number that is held to a margin of its own, and **same**, a likeness (a ratio of 1, a difference of 0)
-  with a stated margin: that margin;
+- **printed**, a number as printed: half its last digit;
+- **within**, a number with its own margin, and **same**, an equality (a ratio of 1, a difference of 0) with a stated
+  margin: that margin;
 - **about**, a number that the text calls approximate: 15 % of it.
 
-A number that is the mean of some `runs` of the paper's scatters: by `sd` where the paper shows it, else as ours does.
-It is **off** if d is more than slack and the scatter of both means together, and **agrees** if d and the half width of
-our interval are within slack and the scatter of the paper's mean. So agreement is earned by our precision, and few
-runs never help. It is undecided between, with the number of runs that would settle it.
+A number that is the mean of some `runs` of the paper's has scatter: `sd` if the paper gives it, else ours. It is
+**off** if d exceeds slack plus the scatter of both means, and **agrees** if d plus the half width of our interval is
+within slack plus the scatter of the paper's mean. So agreement needs precision, and few runs never help. In between
+it is undecided, with the number of runs that would settle it.
 
-Of a direction our interval must exclude zero, on the side that was published to agree; on the other it **contradicts**:
+For a direction our interval must exclude zero, on the published side to agree; on the other side it **contradicts**:
 
 - **ordering**, one thing above another, or above or below a bound: the interval of the paired difference;
 - **trend**, a rise or a fall along a sweep: the interval of the slope.
 
-What the intervals rest on, and when there is none, is in `paceline.statistics.sample_intervals`. Of a measure that a
-few rare runs make nothing is judged below forty runs but by counts: ten runs without the rare one look as good as any.
-How often the verdicts err is in docs/measures.md.
+`paceline.statistics.sample_intervals` makes the intervals, and says when there is none. A measure dominated by rare
+runs is judged below forty runs only by counts: ten runs without the rare one look as good as any. The verdicts' error
+rates are in docs/measures.md.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from paceline.statistics.sample_intervals import (
 
 
 class Kind(StrEnum):
-    """How a published statement is held against ours."""
+    """How a published statement is compared with our value."""
 
     PRINTED = "printed"
     WITHIN = "within"
@@ -59,8 +59,8 @@ NUMBERS = (Kind.PRINTED, Kind.WITHIN, Kind.ABOUT, Kind.SAME)
 
 
 class Outcome(StrEnum):
-    """What came out: `OFF` of a number that is another, `CONTRADICTS` where the sign, the order or the trend is
-    another, `UNDECIDED` where the runs do not tell, `OPEN` where our side has no number."""
+    """The outcome: `OFF` if the number differs, `CONTRADICTS` if the sign, order or trend differs, `UNDECIDED` if the
+    runs cannot tell, `OPEN` if our side has no number."""
 
     AGREES = "agrees"
     OFF = "off"
@@ -70,19 +70,19 @@ class Outcome(StrEnum):
 
 
 REFUTED = (Outcome.OFF, Outcome.CONTRADICTS)
-"""What says that ours is not what was published."""
+"""Outcomes in which our value differs from the published one."""
 
 ABOUT_SHARE = 0.15
-"""How far from a number called approximate ours may lie, as a share of it."""
+"""The allowed relative deviation from a number called approximate."""
 MOST_RUNS = 10_000
-"""More runs than these are not advised."""
+"""The limit on advised numbers of runs."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """What was published: `value` and `last_digit` (the step of the last printed digit) of a number, or `margin`;
-    `sign` (1 or -1) of an ordering or a trend; `runs` of the paper's that a number is the mean of, and the standard
-    deviation `sd` of these where the paper shows it."""
+    """A published statement: `value` and `last_digit` (the step of the last printed digit) of a number, or `margin`;
+    `sign` (1 or -1) of an ordering or a trend; `runs`, the number of the paper's runs that a number is the mean of, and
+    their standard deviation `sd` if the paper gives it."""
 
     kind: Kind
     value: float | None = None
@@ -103,20 +103,20 @@ class Published:
         if self.kind is not Kind.PRINTED and self.last_digit is not None:
             raise ValueError(f"{self.kind}: last_digit is for printed numbers")
         if (self.kind in (Kind.WITHIN, Kind.SAME)) != (self.margin is not None and self.margin > 0):
-            raise ValueError(f"{self.kind}: a margin above zero is what within and same need, and no other")
+            raise ValueError(f"{self.kind}: only within and same have a margin, which must be above zero")
         if self.kind is Kind.ABOUT and self.value == 0:
-            raise ValueError("about: 15 % of zero is no bound; use printed")
+            raise ValueError("about: 15 % of zero allows nothing; use printed")
         if self.runs is not None and not (number and self.runs >= 1):
-            raise ValueError(f"{self.kind}: runs is how many a published number is the mean of, one or more")
+            raise ValueError(f"{self.kind}: runs, 1 or more, is the number of runs behind a published mean")
         if self.sd is not None and not (self.runs and self.runs >= 2 and self.sd >= 0):
-            raise ValueError(f"{self.kind}: sd, 0 or more, is the standard deviation of runs, two at least")
+            raise ValueError(f"{self.kind}: sd, 0 or more, is the standard deviation of two or more runs")
         numbers = (self.value, self.last_digit, self.margin, self.sd)
         if not all(number is None or math.isfinite(number) for number in numbers):
-            raise ValueError(f"{self.kind}: its numbers are finite")
+            raise ValueError(f"{self.kind}: its numbers must be finite")
 
     @property
     def slack(self) -> float:
-        """How far ours may lie from a published number, scatter apart."""
+        """The allowed deviation from a published number, without scatter."""
         if self.kind is Kind.PRINTED:
             return (self.last_digit or 0.0) / 2
         if self.kind is Kind.ABOUT:
@@ -126,16 +126,16 @@ class Published:
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and the sentence that says how it came about."""
+    """An outcome and the sentence that explains it."""
 
     outcome: Outcome
     because: str
     settles: int | None = None
-    """Of what is undecided: so many runs would settle it, if mean and scatter stay."""
+    """If undecided: the number of runs that would settle it, if mean and scatter stay."""
 
 
 def judge(published: Published, ours: Sample | None) -> Verdict:
-    """Holds ours (None: not run; without values: nothing came out) against the published; see the module's text."""
+    """Compare ours (None: not run; without values: no result) with the published value; see the module's docstring."""
     if ours is None or not ours.values or not math.isfinite(ours.mean):
         missing = "not all of its points were run" if ours is None else "our runs give no value for it"
         return Verdict(Outcome.OPEN, missing)
@@ -175,7 +175,7 @@ def _sign(sign: int, ours: Sample) -> Verdict:
 def _number(published: Published, ours: Sample) -> Verdict:
     value, slack, mean = published.value or 0.0, published.slack, ours.mean
     d = value - mean
-    # Rounding alone: 0.5 printed and 0.55 ours are not exactly 0.05 apart in binary.
+    # A tolerance for rounding: 0.5 printed and 0.55 ours are not exactly 0.05 apart in binary.
     edge = 1e-9 * max(abs(mean), abs(value), slack)
     says = f"off by {figures(abs(d), 3)}{_share(d, value)}, allowed {figures(slack, 3)}"
     if ours.interval is None:
@@ -215,7 +215,7 @@ def _runs(runs: int) -> str:
 
 
 def _counted(published: Published, ours: Sample, says: str) -> Verdict:
-    """Where nearly all runs have one value: how many have another, here and, at least, in the paper's runs."""
+    """The verdict if nearly all runs have one value: how many differ, here and, at least, in the paper's runs."""
     value, slack, runs = published.value or 0.0, published.slack, published.runs
     low, high = ours.interval or (-math.inf, math.inf)
     if value - slack > ours.most or value + slack < ours.least:
@@ -226,10 +226,10 @@ def _counted(published: Published, ours: Sample, says: str) -> Verdict:
     says += f"; {others} of {ours.n} runs have another value than {figures(usual, 3)}"
     share = share_interval(others, ours.n)[1]
     if abs(value - usual) <= slack:
-        # As many of the paper's runs as can be have the usual value.
+        # As many of the paper's runs as possible have the usual value.
         if (
             runs is not None
-            and not published.sd  # its runs are not all alike
+            and not published.sd  # its runs are not all equal
             and runs >= LEAST_RUNS
             and ours.n >= 2 * runs
             and share <= share_interval(0, runs)[1]
@@ -243,7 +243,7 @@ def _counted(published: Published, ours: Sample, says: str) -> Verdict:
 
 
 def _shared(published: Published, ours: Sample, says: str) -> Verdict:
-    """A share of runs: how many say yes, here and in the paper's runs."""
+    """The verdict on a share of runs: how many are yes, here and in the paper's runs."""
     value, slack, runs, span = published.value or 0.0, published.slack, published.runs, ours.most - ours.least
     low, high = ours.interval or (ours.least, ours.most)
     if runs is None:
@@ -254,7 +254,7 @@ def _shared(published: Published, ours: Sample, says: str) -> Verdict:
         return min(max(rounded((of - ours.least) / span * runs), 0), runs)
 
     theirs = count(value, round)
-    # Of what the print allows the count that is nearest to ours.
+    # Of the counts that the printed number allows, take the one nearest to ours.
     fewest = min(theirs, count(value - slack - 1e-9 * span, math.ceil))
     most = max(theirs, count(value + slack + 1e-9 * span, math.floor))
     says += f"; {ours.yes} of {ours.n} runs, and {theirs} of {runs} in the paper"
@@ -267,9 +267,9 @@ def _shared(published: Published, ours: Sample, says: str) -> Verdict:
 
 
 def _least_others(published: Published, ours: Sample, runs: int) -> int:
-    """How many of the paper's runs have another value than our usual one, at least: as many as its mean takes, and as
-    many as have no more scatter than it shows (by Cauchy's inequality, of k others with this mean the squares add up to
-    runs^2 away^2 / k or more)."""
+    """The minimum number of the paper's runs with another value than our usual one: enough for its mean, and enough
+    that they have no more scatter than printed (by Cauchy's inequality, the squares of k others with this mean sum to
+    at least runs^2 away^2 / k)."""
     value, usual = published.value or 0.0, ours.usual[0]
     bound = ours.most if value > usual else ours.least
     away = abs(value - usual) - published.slack
@@ -280,7 +280,7 @@ def _least_others(published: Published, ours: Sample, runs: int) -> int:
 
 
 def settling(published: Published, ours: Sample) -> int | None:
-    """How many runs would settle what is undecided, if mean and scatter stay; None where nothing can be said."""
+    """How many runs would settle an undecided verdict, if mean and scatter stay; None if unknown."""
     if ours.sd == 0 or ours.basis is Basis.COUNTS:
         return None
     strict = (

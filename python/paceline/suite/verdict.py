@@ -100,7 +100,9 @@ def _interval(threshold: Threshold, ours: Sample) -> Verdict:
             Outcome.PASS, f"each of {ours.n} runs is {threshold.said}; at most {most:.0f} % of all are not"
         )
     if ours.may_lack and (well if beyond else within):
-        says = f"{well} of {ours.n} runs are {threshold.said}; a few rare runs dominate it, so it needs {RARE_RUNS}"
+        says = (
+            f"{well} of {ours.n} runs are {threshold.said}; a few rare runs make it, and it takes {RARE_RUNS}"
+        )
         return Verdict(Outcome.UNDECIDED, says)
     if within:
         return Verdict(Outcome.PASS, f"the whole interval is {threshold.said}")
@@ -117,7 +119,7 @@ def _worst(threshold: Threshold, ours: Sample) -> Verdict:
     if beyond:
         return Verdict(Outcome.FAIL, f"{beyond} of {len(each)} runs are not {threshold.said}")
     if missing:
-        return Verdict(Outcome.UNDECIDED, f"{missing} of {len(each)} runs have no value for it")
+        return Verdict(Outcome.UNDECIDED, f"{missing} of {len(each)} runs give no value for it")
     return Verdict(Outcome.PASS, f"the worst of {len(each)} runs is {threshold.said}")
 
 
