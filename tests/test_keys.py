@@ -31,7 +31,7 @@ def test_a_new_key_is_its_owners_alone(tmp_path: Path) -> None:
         assert len(read_key(path)) == 32
     assert read_key(one) != read_key(another)
     before = one.read_text()
-    with pytest.raises(PacelineError, match="there already"):
+    with pytest.raises(PacelineError, match="exists already"):
         new_key(one)
     assert one.read_text() == before
     with pytest.raises(StorageError, match="cannot write"):

@@ -449,12 +449,12 @@ WANDERS = (
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
-        ('"link.bottleneck.rate" = { uniform = ["1 Mbit/s", "2 s"] }', "have not one unit"),
+        ('"link.bottleneck.rate" = { uniform = ["1 Mbit/s", "2 s"] }', "must have the same unit"),
         ('"link.bottleneck.rate" = { uniform = ["2 Mbit/s", "1 Mbit/s"] }', "there is nothing"),
         ('"link.bottleneck.rate" = { loguniform = [0, 1] }', "above 0"),
         ('"link.bottleneck.rate" = { evenly = [0, 1] }', "one of uniform"),
         ('"link.bottleneck.rate" = { uniform = ["1 Mbit/s", "2 Mbit/s"], of = 3 }', "no key 'of'"),
-        ('"link.bottleneck.rate" = { uniform = [1, 2], times = "media" }', "has to be drawn before"),
+        ('"link.bottleneck.rate" = { uniform = [1, 2], times = "media" }', "must be drawn before"),
         ('"link.bottleneck.rate" = "3 Mbit/s"', "a law, as"),
         (
             '"link.bottleneck.rate_schedule" = { wander = "1 Mbit/s", spread = 1, every = "1 s" }',
@@ -463,7 +463,7 @@ WANDERS = (
         ('rate = { uniform = ["1 Mbit/s", "2 Mbit/s"] }', "a path, as"),
         ('"link.bottleneck.rate" = { uniform = [1, inf] }', "a number, or one with a unit"),
         ('"link.bottleneck.rate" = { loguniforn = [1, 2] }', "did you mean loguniform"),
-        ('"link.bottleneck.rate" = { uniform = ["1 s", "2 s"] }', "is no rate"),
+        ('"link.bottleneck.rate" = { uniform = ["1 s", "2 s"] }', "is not a rate"),
         ('"link.bottleneck.rate.foo" = { uniform = [1, 2] }', "rate is a value, not a table"),
         ('"flow.test.count" = { choice = ["two"] }', "whole numbers from 1"),
         (WANDERS.format(memory="0 s", out=0), "memory: 0 s lies beyond"),

@@ -83,7 +83,7 @@ def test_what_takes_linux_says_so(tmp_path: Path, words: tuple[str, ...]) -> Non
     assert not ran.stdout
     (line,) = ran.stderr.splitlines()
     assert re.fullmatch(
-        r"paceline: [\w' ]+ takes Linux, and this is Windows; what is simulated runs here: .+", line
+        r"paceline: [\w' ]+ needs Linux, and this is Windows; simulation works here: .+", line
     )
 
 
@@ -124,4 +124,4 @@ def test_a_paper_leaves_open_what_would_run_in_real_time(tmp_path: Path) -> None
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert "takes Linux" in ran.stdout
+    assert "needs Linux" in ran.stdout

@@ -189,7 +189,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
         paceline.qlog(tmp_path / "c.qlog")
     with pytest.raises(PacelineError, match="named twice"):
         paceline.qlog([broken, broken])
-    with pytest.raises(PacelineError, match="say what to read"):
+    with pytest.raises(PacelineError, match="files is empty"):
         paceline.qlog([])
     with pytest.raises(PacelineError, match="every_s = -1 is not in 0"):
         paceline.qlog(broken, every_s=-1)

@@ -57,11 +57,11 @@ def test_quic_takes_what_sets_a_window_and_stands_alone(options: dict[str, Any],
         ({"set": {"quic.handshake": "done"}}, "one-rtt"),
         ({"set": {"quic.carriage": "datagrams"}}, "needs every byte"),
         ({"max_rate": "1 Mbit/s"}, "rtp://"),
-        ({"set": {"transport": "tcp"}}, "go over QUIC: leave out one of them"),
+        ({"set": {"transport": "tcp"}}, "already selects QUIC: leave out one of them"),
         ({"host": "127.0.0.1:1", "set": {"transport": "quic"}}, "put quic:// before 127.0.0.1"),
         (
             {"direction": "reverse", "log_events": "events"},
-            "logs what the controller at the flow's sender was told",
+            "logs the events of the controller",
         ),
     ],
 )
@@ -83,10 +83,10 @@ def test_what_a_flow_over_quic_cannot_have(
         ({"cc": "udp", "rate": "2 apples"}, r"^rate: "),
         ({"host": "127.0.0.1:7", "port": 6}, "one of them"),
         ({"cc": "udp"}, 'rate="2Mbit/s"'),
-        ({"cc": "tfrc", "rate": "1 Mbit/s"}, r'^rate is the rate of cc="udp"; others find theirs'),
+        ({"cc": "tfrc", "rate": "1 Mbit/s"}, r'^rate is the rate of cc="udp"; other controllers find their own'),
         ({"cc": "kernel:reno", "app": "web"}, "bulk transfer"),
-        ({"cc": "tfrc", "flows": 33}, "33 flows: 1 to 32 each way"),
-        ({"cc": "tfrc", "duration_s": 0}, "0 s: a flow lasts 1 ms to ten days"),
+        ({"cc": "tfrc", "flows": 33}, "33 flows: must be 1 to 32 each way"),
+        ({"cc": "tfrc", "duration_s": 0}, "0 s: a flow must last 1 ms to ten days"),
     ],
 )
 def test_mistakes_are_said_before_anything_is_sent(options: dict[str, Any], says: str) -> None:
@@ -99,7 +99,7 @@ def test_mistakes_of_a_command_begin_with_its_option(tmp_path: Path) -> None:
     with by_command():
         with pytest.raises(ScenarioError, match=r"^--set params.phi: "):
             send("127.0.0.1", "newreno", set={"params.phi": 2}, port=1)
-        with pytest.raises(PacelineError, match=r"^--rate is the rate of --cc udp; others find theirs"):
+        with pytest.raises(PacelineError, match=r"^--rate is the rate of --cc udp; other controllers find their own"):
             send("127.0.0.1", "tfrc", rate="1 Mbit/s", port=1)
     none = tmp_path / "key"
     none.write_text("a word\n")
@@ -218,7 +218,7 @@ def test_both_ends_have_the_key_or_neither(tmp_path: Path) -> None:
 
 
 def test_a_receiver_of_rtp_gets_nothing_of_a_flow_that_is_refused() -> None:
-    alone = "one flow of one of our controllers, from here, without a key"
+    alone = "one flow of one Paceline controller, from here, without a key"
     lda: dict[str, Any] = {"cc": "lda-plus", "max_rate": "1Mbit/s"}
     with ports.bound() as listens:
         mine = listens.getsockname()[1]

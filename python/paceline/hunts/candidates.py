@@ -65,7 +65,7 @@ class Trying:
         ends_s: float,
         tell: Callable[[float], None],
     ) -> None:
-        """`ends_s`: when the budget is spent, by the monotonic clock. `tell` receives the finished part of started runs."""
+        """`ends_s`: the end of the budget, by the monotonic clock. `tell` receives the finished share of runs."""
         self._base, self._axes, self._goal, self._tell = base, axes, goal, tell
         self._workers = workers_of_machine() if workers is None else workers
         self._executor: ExecutorLike | None = executor

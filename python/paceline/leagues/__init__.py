@@ -1,7 +1,7 @@
 """Leagues: schemes over classes of drawn scenarios, with ranks, clouds and each one's worst day.
 
-Look first at `classes` (what a file of leagues/ says), `drawing` (how it is drawn), `entrants` (how a scheme is put
-in), `running` (who plays, and what comes of it), `scoring` (who is ahead).
+Read `classes` (the files in leagues/) first, then `drawing` (how scenarios are drawn), `entrants` (how a scheme enters
+a scenario), `running` (the games and results), `scoring` (the ranking).
 """
 
 from paceline.leagues.running import League, league

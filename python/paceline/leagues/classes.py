@@ -1,4 +1,4 @@
-"""Classes of a league: a scenario, what of it is drawn, and what counts. Files in `leagues/`, or your own."""
+"""The classes of a league: a scenario, what is drawn in it, and what counts. Files in `leagues/`, or your own."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ORDER = (
     "wired", "bufferbloat", "shallow", "lossy", "cellular", "satellite", "low-orbit", "wifi", "policer",
     "beside-cubic", "beside-itself", "media",
 )  # fmt: skip
-"""As they stand on a page: alone on a link first, then beside others."""
+"""Their order on a page: alone on a link first, then beside others."""
 MEDIA = "media"
-"""What a class draws whose scheme carries media: their greatest rate."""
+"""The path of a draw for schemes that carry media: their maximum rate."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class Draw:
     number: int
     """Its round, from 1."""
     scenario: Mapping[str, Any]
-    """As `load` takes it."""
+    """The scenario as `load` takes it."""
     drawn: Mapping[str, Drawn]
-    """What was drawn, by path."""
+    """The drawn values, by path."""
     capacity_bps: float
-    """The rate that is shared, in the mean over the measured time."""
+    """The mean shared rate over the measured time."""
     peak_bps: float
-    """The most that it ever is."""
+    """The maximum shared rate."""
     media_bps: float | None
-    """What the scheme's flow wants at most; None: all there is."""
+    """The maximum rate that the scheme's flow wants; None: unlimited."""
     fair_bps: float
-    """What each flow that counts ought to have at most."""
+    """The fair share of each flow that counts, at most."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Class:
     title: str
     text: str
     capacity: str
-    """The path of the rate that is shared."""
+    """The path of the shared rate."""
     schemes: tuple[str, ...]
-    """The flows that are driven by the scheme; the first is measured."""
+    """The flows that the scheme controls; the first is measured."""
     held: tuple[str, ...]
-    """The flows whose goodput is held against their share."""
+    """The flows whose goodput is compared with their fair share."""
     laws: Mapping[str, Law]
     scenario: Mapping[str, Any]
     source: str
@@ -65,21 +65,21 @@ class Class:
 
     @property
     def duration_s(self) -> float:
-        """How long a run is."""
+        """The duration of a run."""
         return Quantity.read(self.scenario["duration"]).value
 
     @property
     def warmup_s(self) -> float:
-        """From when on it is measured."""
+        """The time from which a run is measured."""
         return Quantity.read(self.scenario.get("warmup", "0 s")).value
 
     @property
     def wanders(self) -> bool:
-        """Whether its rate wanders."""
+        """Whether its rate wanders over time."""
         return any(one.wanders for one in self.laws.values())
 
     def draw(self, seed: int, number: int) -> Draw:
-        """Its scenario of a round: the same for each scheme."""
+        """Draw its scenario of a round: the same for each scheme."""
         drawn: dict[str, Drawn] = {}
         scenario = copy.deepcopy(dict(self.scenario))
         for path, one in self.laws.items():
@@ -89,7 +89,7 @@ class Class:
         capacity, peak = self._capacity(scenario)
         counts = [flow.get("count", 1) for flow in scenario["flow"].values()]
         if not all(isinstance(count, int) and count > 0 for count in counts):
-            raise PacelineError(f"count: whole numbers from 1, not {counts}")
+            raise PacelineError(f"count: must be whole numbers from 1, not {counts}")
         many = sum(counts)
         media = drawn.get(MEDIA)
         media_bps = media.value if isinstance(media, Quantity) else None
@@ -105,7 +105,7 @@ class Class:
         )
 
     def _capacity(self, scenario: Mapping[str, Any]) -> tuple[float, float]:
-        """Mean and greatest of the rate that is shared. Raises PacelineError for what is no rate."""
+        """Mean and maximum of the shared rate. Raises PacelineError if it is not a rate."""
         found = _at(scenario, self.capacity)
         if isinstance(found, Mapping):
             return traces.mean_bps(found, self.warmup_s, self.duration_s), traces.peak_bps(found)
@@ -114,7 +114,7 @@ class Class:
             return mean_rate_bps(found, self.warmup_s, self.duration_s), peak
         rate = Quantity.read(found)
         if rate.unit != "bit/s" or rate.value <= 0:
-            raise PacelineError(f"capacity = {self.capacity!r}: {found} is no rate")
+            raise PacelineError(f"capacity = {self.capacity!r}: {found} is not a rate")
         return rate.value, rate.value
 
 
@@ -138,13 +138,13 @@ def _put(scenario: dict[str, Any], path: str, drawn: Drawn) -> None:
 
 
 def keys() -> list[str]:
-    """The classes that the package carries."""
+    """The classes in the package."""
     there = sorted(path.stem for path in package_data.folder("leagues").glob("*.toml"))
     return [key for key in _ORDER if key in there] + [key for key in there if key not in _ORDER]
 
 
 def find(named: Sequence[str]) -> list[Class]:
-    """The classes of these names and files; none: all that the package carries. Raises PacelineError."""
+    """The classes with these names and files; without any, all in the package. Raises PacelineError."""
     known = keys()
     found = []
     for name in dict.fromkeys(named or known):
@@ -154,24 +154,24 @@ def find(named: Sequence[str]) -> list[Class]:
             found.append(read(Path(name), name))
         else:
             raise PacelineError(
-                f"no class {name!r}{meant(name, known)}: there are {', '.join(known)}; one of your own is named by its "
+                f"no class {name!r}{meant(name, known)}: there are {', '.join(known)}; name your own by its "
                 "file"
             )
     doubles = [one.key for one in found if sum(other.key == one.key for other in found) > 1]
     if doubles:
-        raise PacelineError(f"two classes are called {doubles[0]}: rename a file")
+        raise PacelineError(f"two classes have the name {doubles[0]}: rename a file")
     return found
 
 
 def read(file: Path, name: str) -> Class:
-    """Reads a class from its file, which errors call `name`. Raises PacelineError."""
+    """Read a class from its file, which errors call `name`. Raises PacelineError."""
     try:
         table: dict[str, Any] = tomllib.loads(files.read_text(file))
     except tomllib.TOMLDecodeError as error:
         raise PacelineError(f"{name}: {error}") from None
     about, drawn = table.pop("class", None), table.pop("draw", None)
     if not isinstance(about, Mapping) or not isinstance(drawn, Mapping) or not drawn:
-        raise PacelineError(f"{name}: a class has tables [class] and [draw] beside a scenario's")
+        raise PacelineError(f"{name}: a class needs the tables [class] and [draw] besides a scenario's")
     flow = table.get("flow")
     if (
         "duration" not in table
@@ -196,9 +196,9 @@ def read(file: Path, name: str) -> Class:
     for path, one in laws.items():
         before = list(laws)[: list(laws).index(path)]
         if one.needs and one.needs not in before:
-            raise PacelineError(f"{name}: draw.{path}: times = {one.needs!r} has to be drawn before it")
+            raise PacelineError(f"{name}: draw.{path}: times = {one.needs!r} must be drawn before it")
         if path != MEDIA and "." not in path:
-            raise PacelineError(f"{name}: draw.{path}: a path, as link.bottleneck.rate, or {MEDIA}")
+            raise PacelineError(f"{name}: draw.{path}: must be a path, as link.bottleneck.rate, or {MEDIA}")
     made = Class(file.stem, title, text, capacity, schemes, held, laws, table, name)
     try:
         made.draw(1, 1)
@@ -208,8 +208,8 @@ def read(file: Path, name: str) -> Class:
 
 
 def with_traces(classes: Sequence[Class], recorded: Sequence[Path]) -> list[Class]:
-    """The classes, with a recorded trace drawn for each scenario where the rate would wander. Raises PacelineError if
-    it wanders in none."""
+    """The classes, with a recorded trace drawn for each scenario instead of a wandering rate. Raises PacelineError if
+    the rate wanders in none."""
     if not any(one.wanders for one in classes):
         raise PacelineError("--traces: in none of these classes does the rate wander (in cellular it does)")
     return [_traced(one, recorded) if one.wanders else one for one in classes]

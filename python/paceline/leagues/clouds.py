@@ -1,4 +1,4 @@
-"""Clouds of share over delay: each run a dot, each scheme an ellipse of one standard deviation with its median."""
+"""Plots of share over delay: each run a dot, each scheme an ellipse of one standard deviation with its median."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from paceline.report.picture import POINTS_PER_INCH, Picture, tag
 OVERALL = "overall"
 _SIZE_IN = (4.0, 3.1)
 _LEAST_MS = 0.1
-"""Added delays below this lie at it: the axis is a logarithm's."""
+"""Smaller added delays are drawn at this value, because the axis is logarithmic."""
 
 
 def draw_all(league: League) -> dict[str, Picture]:
-    """A cloud for each class, and one of all."""
+    """A cloud for each class, and one over all."""
     drawn = {OVERALL: _draw(league, league.runs, "All classes", medians=True)}
     for of in league.classes:
         rows = league.runs.filter(pl.col("class") == of.key)
@@ -35,7 +35,7 @@ def draw_all(league: League) -> dict[str, Picture]:
 
 
 def _draw(league: League, rows: pl.DataFrame, title: str, *, medians: bool) -> Picture:
-    """With `medians` a dot is the median of a class, else a run."""
+    """Draw a cloud; with `medians` a dot is the median of a class, else a run."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=_SIZE_IN, dpi=POINTS_PER_INCH, layout="constrained")
         head = figure.suptitle(title, fontsize=9, x=0.02, ha="left", gid=picture.TITLE)

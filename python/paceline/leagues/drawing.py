@@ -1,7 +1,7 @@
-"""What a class of a league draws: values between bounds, whole numbers, choices, and schedules that wander.
+"""The draws of a league's class: values between bounds, integers, choices, and schedules that wander.
 
-A draw depends on the league's seed, the class, the path and the round alone, so that another path or class beside it
-changes nothing. Only raw bits are taken from NumPy, which may change its laws from one version to the next.
+A draw depends only on the league's seed, the class, the path and the round, so that adding another path or class
+changes nothing. Only raw bits come from NumPy, whose distributions may change between versions.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from paceline.errors import PacelineError
 from paceline.messages.argument_names import meant
 
 _UNITS = {"s": (1e-3, "ms"), "bit/s": (1e6, "Mbit/s"), "B": (1e3, "kB"), "%": (0.01, "%")}
-"""Unit, and how its values are written."""
+"""By unit, the factor and unit in which its values are written."""
 OUT_BPS = 1000.0
-"""The rate of a link that is out: a schedule has no zero."""
+"""The rate of a link during an outage: a schedule cannot have a rate of zero."""
 OUT_S = 0.5
-"""How long it is out on average."""
+"""Mean duration of an outage."""
 
 
 class Die:
-    """Uniform numbers of one path of one draw."""
+    """The uniform random numbers of one path in one draw."""
 
     def __init__(self, seed: int, *names: object) -> None:
         digest = hashlib.sha256("\n".join(map(str, names)).encode()).digest()
@@ -36,13 +36,13 @@ class Die:
         self._bits = np.random.PCG64(np.random.SeedSequence([seed, *words]))
 
     def __call__(self) -> float:
-        """The next, above 0 and below 1."""
+        """The next number, above 0 and below 1."""
         return ((int(self._bits.random_raw()) >> 11) + 0.5) * 2.0**-53
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number with the unit that it is written in: "s", "bit/s", "B", "%", or "" for none."""
+    """A number with its unit: "s", "bit/s", "B", "%", or "" for none."""
 
     value: float
     unit: str = ""
@@ -68,7 +68,7 @@ class Quantity:
         )
 
     def written(self) -> Any:
-        """As a scenario has it, to four digits."""
+        """The value as a scenario has it, to four digits."""
         if not self.unit:
             return int(self.value) if self.value == int(self.value) else float(_four(self.value))
         factor, name = _UNITS[self.unit]
@@ -78,7 +78,7 @@ class Quantity:
         return f"{_four(self.value / factor)} {name}"
 
     def rounded(self) -> Quantity:
-        """What remains of it as it is written."""
+        """The value with the rounding of `written`."""
         return Quantity.read(self.written())
 
 
@@ -93,27 +93,27 @@ def _at(seconds: float) -> str:
 
 
 Drawn = Quantity | str | bool | list[dict[str, Any]] | dict[str, Any]
-"""What a path gets: a quantity, a choice, a schedule, or a trace."""
+"""The value of a path: a quantity, a choice, a schedule, or a trace."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """How a path's value is drawn, as `words` say it."""
+    """The distribution of a path's value, described in `words`."""
 
     words: str
     draw: Callable[[Die, Mapping[str, Drawn], float], Drawn]
-    """From a die, what was drawn before, and the seconds of a run."""
+    """Draws a value, from a die, the values drawn before, and the duration of a run."""
     needs: str = ""
-    """The path that it multiplies."""
+    """The path whose value it multiplies."""
     wanders: bool = False
 
 
 def law(given: Any, where: str) -> Law:
-    """Reads a law: `{ uniform = [a, b] }`, `{ loguniform = [a, b] }`, `{ whole = [a, b] }`, `{ choice = [...] }`, with
-    `times = PATH` and `least = VALUE`; `{ each = LAW, every = TIME }` and `{ wander = LAW, ... }` of schedules. Raises
-    PacelineError that names `where`."""
+    """Read a law: `{ uniform = [a, b] }`, `{ loguniform = [a, b] }`, `{ whole = [a, b] }`, `{ choice = [...] }`, with
+    `times = PATH` and `least = VALUE`; `{ each = LAW, every = TIME }` and `{ wander = LAW, ... }` for schedules. Raises
+    PacelineError, which names `where`."""
     if not isinstance(given, Mapping):
-        raise PacelineError(f"{where}: a law, as {{ uniform = [1, 2] }}, not {given!r}")
+        raise PacelineError(f"{where}: must be a law, as {{ uniform = [1, 2] }}, not {given!r}")
     table = dict(given)
     try:
         if "wander" in table:
@@ -139,7 +139,7 @@ def _is_number(value: Any) -> bool:
 
 def _choice(options: Any) -> Law:
     if not isinstance(options, list) or not options:
-        raise PacelineError("choice: a list of values")
+        raise PacelineError("choice: must be a list of values")
     for option in options:
         if not isinstance(option, str | bool):
             Quantity.read(option)
@@ -155,14 +155,14 @@ def _choice(options: Any) -> Law:
 def _bounds(table: dict[str, Any], kind: str) -> tuple[Quantity, Quantity]:
     ends = table.pop(kind)
     if not isinstance(ends, list) or len(ends) != 2:
-        raise PacelineError(f"{kind}: two bounds, [least, greatest]")
+        raise PacelineError(f"{kind}: needs two bounds, [least, greatest]")
     low, high = map(Quantity.read, ends)
     if low.unit != high.unit:
-        raise PacelineError(f"{kind}: {ends[0]} and {ends[1]} have not one unit")
+        raise PacelineError(f"{kind}: {ends[0]} and {ends[1]} must have the same unit")
     if not low.value <= high.value:
         raise PacelineError(f"{kind}: from {ends[0]} to {ends[1]} there is nothing")
     if kind == "loguniform" and low.value <= 0:
-        raise PacelineError(f"{kind}: bounds above 0, not {ends[0]}")
+        raise PacelineError(f"{kind}: bounds must be above 0, not {ends[0]}")
     return low, high
 
 
@@ -199,10 +199,14 @@ def _between(table: dict[str, Any]) -> Law:
         if times:
             other = before.get(times)
             if not isinstance(other, Quantity) or found.unit:
-                raise PacelineError(f"times = {times!r}: a quantity drawn before, by numbers without a unit")
+                raise PacelineError(
+                    f"times = {times!r}: must be a quantity drawn before, and its factors without a unit"
+                )
             found = Quantity(found.value * other.value, other.unit)
         if least.value and least.unit != found.unit:
-            raise PacelineError(f"least = {least.written()}: what is drawn is in {found.unit or 'no unit'}")
+            raise PacelineError(
+                f"least = {least.written()}: must be in {found.unit or 'no unit'}, as the drawn value"
+            )
         return Quantity(max(found.value, least.value), found.unit).rounded()
 
     if times:
@@ -215,7 +219,7 @@ def _between(table: dict[str, Any]) -> Law:
 def _inner(
     given: Any, word: str, unit: str | None = None, least: float = -math.inf, most: float = math.inf
 ) -> tuple[Callable[[Die], Quantity], str]:
-    """A law or a value within a law, of this unit (a share may be a number too), from `least` to `most`."""
+    """A nested law or value, in this unit (a share may be a plain number), from `least` to `most`."""
     if isinstance(given, Mapping):
         table = dict(given)
         ends = [Quantity.read(end) for kind in table.values() if isinstance(kind, list) for end in kind]
@@ -240,12 +244,12 @@ def _inner(
 def _every(table: dict[str, Any]) -> float:
     every = Quantity.read(table.pop("every"))
     if every.unit != "s" or not 1e-3 <= every.value <= 1e6:
-        raise PacelineError("every: a time from 1 ms on")
+        raise PacelineError("every: must be a time of at least 1 ms")
     return every.value
 
 
 def _steps(table: dict[str, Any], key: str) -> Law:
-    """A schedule of values that have nothing to do with one another."""
+    """A schedule of independent values."""
     number, words = _inner(table.pop("each"), "each")
     every = _every(table)
 
@@ -256,7 +260,7 @@ def _steps(table: dict[str, Any], key: str) -> Law:
 
 
 def _wander(table: dict[str, Any]) -> Law:
-    """A schedule of rates whose logarithm is an Ornstein-Uhlenbeck process, with times without rate."""
+    """A schedule of rates whose logarithm is an Ornstein-Uhlenbeck process, with outages."""
     mean, mean_words = _inner(table.pop("wander"), "wander", "bit/s", 1.0)
     spread, spread_words = _inner(table.pop("spread"), "spread", "", 0.0)
     memory, memory_words = _inner(table.pop("memory"), "memory", "s", 1e-3)
@@ -291,7 +295,7 @@ def _wander(table: dict[str, Any]) -> Law:
 
 
 def mean_rate_bps(schedule: list[dict[str, Any]], begins: float, ends: float) -> float:
-    """The mean over time of a schedule of rates between two instants, in bit/s."""
+    """The time-weighted mean of a schedule of rates between two instants, in bit/s."""
     times = [Quantity.read(step["at"]).value for step in schedule] + [math.inf]
     total = 0.0
     for n, step in enumerate(schedule):

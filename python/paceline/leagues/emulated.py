@@ -1,4 +1,4 @@
-"""A sample of a league over emulated paths, and how far it is from what is simulated."""
+"""A sample of a league over emulated paths, and its difference from the simulation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paceline.simulate.points import Progress
 from paceline.studies.reproduction import RealTime
 
 SAMPLE = 1
-"""Rounds over emulated paths, unless told otherwise: they take as long as they last."""
+"""Default rounds over emulated paths, where a run takes its full duration."""
 SCHEMA: dict[str, Any] = {
     "class": pl.String,
     "scheme": pl.String,
@@ -30,12 +30,12 @@ SCHEMA: dict[str, Any] = {
     "rtt_emulated_s": pl.Float64,
     "rtt_gap": pl.Float64,
 }
-"""Means over the sample's rounds; a gap is by how much the emulated is more, as a share of the simulated. Delays one
-way are not known between hosts: round trips are compared."""
+"""Means over the sample's rounds; a gap is the relative excess of the emulated value over the simulated one. One-way
+delays between hosts are unknown, so round-trip times are compared."""
 
 
 def refuse(rounds: int, of: int) -> None:
-    """Raises PacelineError where nothing runs in real time, and for a sample that is none."""
+    """Raise PacelineError if this system runs nothing in real time, and for an invalid sample."""
     if why := realtime.refused():
         raise PacelineError(f"over emulator: {why}")
     if not 1 <= rounds <= of:
@@ -43,7 +43,7 @@ def refuse(rounds: int, of: int) -> None:
 
 
 def seconds(league: League, rounds: int, workers: int | None = None) -> float:
-    """How long a sample takes, about."""
+    """The estimated duration of a sample."""
     budget = Budget.of_machine(workers)
     return sum(
         budget.seconds([game.point for game in league.games(number)]) for number in range(1, rounds + 1)
@@ -58,7 +58,7 @@ def sample(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Runs the first rounds of the league over emulated paths, and adds the gap to it. Raises PacelineError and
+    """Run the first rounds of the league over emulated paths, and add the gap to the league. Raises PacelineError and
     Interrupted."""
     refuse(rounds, league.rounds)
     budget, store = Budget.of_machine(workers), None if out is None else Store(Path(out))

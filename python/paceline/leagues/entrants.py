@@ -1,4 +1,4 @@
-"""The schemes of a league, and how each is put into a scenario: a download, or a picture over RTP."""
+"""The schemes of a league, and how each enters a scenario: as a download, or as video over RTP."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from paceline.scenarios.scenario import Schemes
 from paceline.suite.suite import Kind, Subject
 
 DEFAULT = ("newreno", "cubic", "vegas", "bbr", "bbr3", "c4", "copa", "tfrc", "gcc", "scream", "nada", "ndtc")
-"""The schemes that play unless others are named."""
+"""The default schemes."""
 FRAMES = 30
 _ROOM = 1.5
-"""An encoder that shall fill a link can send so many times the most that it carries: its ceiling does not stop it."""
+"""The maximum rate of an encoder that should fill a link, over the link's maximum rate: high enough not to limit it."""
 _LEAST_BPS = 150e3
 LASTING = 0.8
-"""Of the run a stream lasts so long: one in time has come to its end before."""
+"""The duration of a stream as a share of the run: one without delay ends before the run does."""
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """A scheme that plays."""
+    """A scheme in the league."""
 
     name: str
-    """As it was named."""
+    """The name as given."""
     label: str
-    """What tables call it."""
+    """The name in tables."""
     subject: Subject
     machine: str
     ceilings: tuple[str, ...] = ()
-    """Its parameters that bound its rate."""
+    """Its parameters that limit its rate."""
 
     def enter(self, of: Class, draw: Draw) -> dict[str, str | dict[str, Any]]:
-        """What a drawn scenario gets, by path, so that it drives the flows of the class."""
+        """The settings of a drawn scenario, by path, with which the scheme controls the class's flows."""
         found: dict[str, Any] = {f"flow.{of.schemes[0]}.delays": True}
         lasts = LASTING * of.duration_s
         for flow in of.schemes:
@@ -55,7 +55,7 @@ class Entrant:
                 if self.machine != "tcp":
                     found[f"{table}.app"] = _encoder(draw.media_bps)
                 else:
-                    # as it is made, not as fast as it comes
+                    # media are sent at the rate at which they are produced
                     found[f"{table}.app"] = {
                         "kind": "stream",
                         "media_rate": _rate(draw.media_bps),
@@ -63,7 +63,7 @@ class Entrant:
                         "xfactor": 1,
                         "heartbeat": f"{1000 / FRAMES:.4g} ms",
                     }
-                    # a call's connection stands before its first picture
+                    # a call's connection is established before its first frame
                     found[f"{table}.handshake"] = False
             found |= dict(self.subject.settings((table,)))
         return found
@@ -83,7 +83,7 @@ def _rate(bps: float) -> str:
 
 
 def named(texts: Sequence[str], own: Schemes | None = None) -> list[Entrant]:
-    """The schemes of these names, or `DEFAULT`: built in with values ("cubic:profile=linux"), your own
+    """The schemes of these names, or `DEFAULT`: built in, with values ("cubic:profile=linux"), your own
     ("python:mine.py:Mine", "library:./mine.so"), or classes by the names in `own`. Raises PacelineError."""
     schemes = {one["name"]: one for one in json.loads(_core.schemes())}
     for name, cls in (own or {}).items():
@@ -101,12 +101,12 @@ def named(texts: Sequence[str], own: Schemes | None = None) -> list[Entrant]:
             subject = Subject.parse(Kind.SCHEME, text)
             if subject.name not in schemes:
                 raise PacelineError(
-                    f"no scheme {subject.name!r}{meant(subject.name, schemes)}: there are {', '.join(schemes)}; one of "
-                    "your own is python:FILE:CLASS or library:FILE"
+                    f"no scheme {subject.name!r}{meant(subject.name, schemes)}: there are {', '.join(schemes)}; name "
+                    "your own as python:FILE:CLASS or library:FILE"
                 )
             about, label = schemes[subject.name], text
         if about["machine"] == "udp":
-            raise PacelineError(f"{text}: has no rate of its own to be ranked by")
+            raise PacelineError(f"{text}: has no rate of its own, so it cannot be ranked")
         given = {key for key, _ in subject.values}
         ceilings = tuple(
             parameter["name"]
@@ -117,5 +117,5 @@ def named(texts: Sequence[str], own: Schemes | None = None) -> list[Entrant]:
     labels = [one.label for one in found]
     found = [one if labels.count(one.label) == 1 else replace(one, label=one.name) for one in found]
     if len(found) < 2:
-        raise PacelineError("a league has at least two schemes")
+        raise PacelineError("a league needs at least two schemes")
     return found

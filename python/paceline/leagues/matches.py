@@ -1,4 +1,4 @@
-"""Who plays what: a run of each scheme in each drawn scenario, and what came of it as a table."""
+"""The games: a run of each scheme in each drawn scenario, and the table of results."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from paceline.simulate.points import Point
 RATE_EVERY_S = 0.005
 SEGMENT_BYTES = 1460
 _LONE: Mapping[str, Any] = {"cc": "udp", "delays": True, "app": {"kind": "cbr", "rate": "160 kbit/s"}}
-"""A flow of packets that meet no other: the least of their delays is the least that there is."""
+"""A flow whose packets meet no others: the minimum of their delays is the minimum possible."""
 _OF_THE_WAY = ("from", "to", "rtt", "access")
-"""Keys of a flow that say where it goes."""
+"""Keys of a flow that determine its path."""
 
 SCHEMA: dict[str, Any] = {
     "class": pl.String,
@@ -44,14 +44,14 @@ SCHEMA: dict[str, Any] = {
     "score": pl.Float64,
     "failed": pl.Boolean,
 }
-"""The table of runs. `share` is the least, over the flows that count, of goodput by what is fair. `delay_s` is the
-one-way delay that 95 % of the packets do not exceed, of media that of the frames. `least_delay_s` is that of a packet
-that meets no other."""
+"""The table of runs. `share` is the minimum, over the flows that count, of goodput over fair share. `delay_s` is the
+95th percentile of the packets' one-way delay, for media of the frames'. `least_delay_s` is that of a packet that meets
+no others."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """A scheme in a drawn scenario; without one, packets that meet no other."""
+    """A scheme in a drawn scenario; without a scheme, packets that meet no others."""
 
     of: Class
     draw: Draw
@@ -66,18 +66,18 @@ class Game:
 
     @property
     def label(self) -> str:
-        """Who plays; "" of the packets alone."""
+        """The scheme's label; "" for the lone packets."""
         return "" if self.entrant is None else self.entrant.label
 
     @cached_property
     def point(self) -> Point:
-        """What is to run. Raises PacelineError for a scheme that cannot play it."""
+        """The point to run. Raises PacelineError for a scheme that cannot play it."""
         labels = {"class": self.of.key, "round": self.draw.number, "scheme": self.label}
         return Point(self._scenario(), labels, (self.seed,))
 
     @property
     def is_recorded(self) -> bool:
-        """Whether it takes a recording of rates, each `RATE_EVERY_S`, to know how late it was: media over TCP."""
+        """Whether a recording of rates, each `RATE_EVERY_S`, is needed to measure delays: for media over TCP."""
         return self.entrant is not None and self.entrant.machine == "tcp" and self.draw.media_bps is not None
 
     def afresh(self, seed: int) -> Game:
@@ -102,14 +102,14 @@ class Game:
 
 
 def without_place(said: object) -> str:
-    """A message without the line of a scenario that has no file."""
+    """A message without the place of a scenario that has no file."""
     return re.sub(r"\bscenario:\d+: ", "", str(said))
 
 
 def round_of(
     classes: Sequence[Class], entrants: Sequence[Entrant], number: int, seed: int, own: Schemes | None = None
 ) -> list[Game]:
-    """A scenario of each class, played by all, the packets alone first. Round k has seed `seed` + k - 1."""
+    """A scenario of each class, played by all, the lone packets first. Round k has seed `seed` + k - 1."""
     found = []
     for of in classes:
         draw = of.draw(seed, number)
@@ -120,7 +120,7 @@ def round_of(
 def table(
     played: Iterable[tuple[Game, RunRecord]], weight: float, least: Mapping[tuple[str, int], float]
 ) -> pl.DataFrame:
-    """What came of games, a row each: see `SCHEMA`. `least` has the least delay of each day."""
+    """The results of games, a row each: see `SCHEMA`. `least` has each day's minimum delay."""
     rows = [
         _row(game, record, weight, least[game.day]) for game, record in played if game.entrant is not None
     ]
@@ -128,7 +128,7 @@ def table(
 
 
 def least_delays(played: Iterable[tuple[Game, RunRecord]]) -> dict[tuple[str, int], float]:
-    """The least delay of each day, in seconds. Raises PacelineError where no packet arrives."""
+    """Each day's minimum delay, in seconds. Raises PacelineError if no packet arrives."""
     found = {}
     for game, record in played:
         if game.entrant is not None:
@@ -143,8 +143,8 @@ def least_delays(played: Iterable[tuple[Game, RunRecord]]) -> dict[tuple[str, in
 
 
 def _frame_delay(record: RunRecord, game: Game) -> float | None:
-    """Of media over TCP: how long after its making a frame is there whole, what 95 % of those made in the measured time
-    do not exceed. Frames that are not there by the end are as late as that is."""
+    """For media over TCP, the 95th percentile of the delay from a frame's production to its complete arrival, over
+    frames produced in the measured time. Frames incomplete at the end count with their delay up to then."""
     of, flow = game.of, game.of.schemes[0]
     row = next((row for row in record.summary.get("flows", ()) if row["flow"] == flow), None)
     if row is None or game.draw.media_bps is None:
@@ -154,7 +154,7 @@ def _frame_delay(record: RunRecord, game: Game) -> float | None:
     came = (series["goodput_bps"].fill_null(0.0).to_numpy() * RATE_EVERY_S / 8).cumsum()
     frame = game.draw.media_bps / 8 / FRAMES
     made = row["start_s"] + np.arange(math.floor(LASTING * of.duration_s * FRAMES)) / FRAMES
-    # whole segments are handed over: the rest of a frame goes with the next
+    # Only whole segments are sent: the rest of a frame goes with the next one.
     whole = (np.arange(len(made)) + 1) * frame - SEGMENT_BYTES
     there = np.interp(whole, came, times, left=times[0], right=of.duration_s)
     late = (there - made)[(made >= of.warmup_s) & (made < of.duration_s)]
@@ -171,7 +171,7 @@ def _row(game: Game, record: RunRecord, weight: float, least: float) -> list[Any
         delay = _frame_delay(record, game)
     else:
         delay = own.get("frame_delay_p95_s" if draw.media_bps else "owd_p95_s")
-    # of what never came nobody knows better than that it took as long as was waited
+    # If nothing arrived, the delay is at least the whole measured time.
     ratio = (of.duration_s - of.warmup_s if delay is None else float(delay)) / least
     return [
         of.key,

@@ -1,4 +1,4 @@
-"""The page of a league: one HTML file, made of the parts that a reproduction's and a suite's are made of."""
+"""The page of a league: one HTML file, built like a reproduction's and a suite's."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def render(
     league: League, pictures: dict[str, Picture], worst_files: dict[str, str], *, opened: bool = False
 ) -> str:
-    """The whole page. `worst_files` has for schemes the name of the file of their worst day; those are links into the
-    playground too, if that lies beside the page (`opened`)."""
+    """The whole page. `worst_files` maps schemes to the file name of their worst day; these also link to the playground
+    if it lies beside the page (`opened`)."""
     styles = inline.Styles()
     overall = league.standings()
     by_class = {of.key: league.standings(of) for of in league.classes}
@@ -63,7 +63,7 @@ def render(
 
 
 def _first(standings: list[Standing]) -> str:
-    """Who is first, and how many others may be."""
+    """The first scheme, and how many others may be first."""
     others = sum(one.best == 1 for one in standings) - 1
     return standings[0].scheme + (
         f", or one of {others} others" if others > 1 else ", or another" if others else ""
@@ -117,7 +117,7 @@ def _ms(value: Any) -> str:
 def _matrix(
     league: League, overall: list[Standing], by_class: dict[str, list[Standing]]
 ) -> list[dict[str, Any]]:
-    """Schemes by classes: the mean score, how far between the class's last and first, and whether it may be first."""
+    """Schemes by classes: the mean score, its place between the class's last and first, and whether it may be first."""
     rows = []
     for one in overall:
         cells = []

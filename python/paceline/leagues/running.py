@@ -1,4 +1,4 @@
-"""`paceline.league`: schemes over classes of drawn scenarios, and who is ahead where."""
+"""`paceline.league`: runs schemes over classes of drawn scenarios, and ranks them."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from paceline.studies.reproduction import RealTime
 
 ROUNDS = 30
-"""Scenarios of each class, unless told otherwise."""
+"""Default scenarios of each class."""
 AFRESH = 10
-"""Seeds with which a scheme's worst day is run again."""
+"""The seeds with which a scheme's worst day is run again."""
 _FAR = 1_000_000
-"""Seeds of these begin so far from the league's."""
+"""The offset of these seeds from the league's."""
 _AT_ONCE = 500
-"""About so many games are in memory at a time: a drawn schedule is long."""
+"""About this many games are in memory at a time: a drawn schedule is large."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,16 @@ class WorstDay:
 
     game: Game
     ahead: Game
-    """The first of that day."""
+    """The leader of that day."""
     behind: float
-    """By how much, on the day: the greatest of many, and so too great."""
+    """Its deficit on the day: the maximum of many, and so biased upwards."""
     again: Difference
     """The same scenario with `AFRESH` other seeds."""
 
 
 @dataclass(repr=False)
 class League:
-    """What came of a league."""
+    """The results of a league."""
 
     classes: list[Class]
     entrants: list[Entrant]
@@ -72,9 +72,9 @@ class League:
     worst: dict[str, WorstDay] = field(default_factory=dict)
     """Each scheme's worst day."""
     gap: pl.DataFrame | None = None
-    """What is otherwise over an emulated path, if some were run there: see `emulated.SCHEMA`."""
+    """The differences over an emulated path, if some games ran there: see `emulated.SCHEMA`."""
     real: RealTime | None = None
-    """How exact these were."""
+    """The accuracy of the emulated runs."""
     seconds: float = 0.0
     command: str = ""
 
@@ -89,18 +89,18 @@ class League:
         return notebook.tables(tables.tables(self))
 
     def write(self, out: str | Path) -> Path:
-        """Writes the page, tables, figures and worst days into a folder; the page's path. Raises StorageError."""
+        """Write the page, tables, figures and worst days into a folder; returns the page. Raises StorageError."""
         from paceline.leagues import writing  # noqa: PLC0415 (matplotlib is slow to import)
 
         return writing.write(self, Path(out))
 
     def games(self, number: int) -> list[Game]:
-        """Those of a round, class by class in the order of the schemes."""
+        """The games of a round, class by class in the order of the schemes."""
         found = matches.round_of(self.classes, self.entrants, number, self.seed, self.schemes)
         return [game for game in found if game.entrant is not None]
 
     def scores(self, of: Class | None = None) -> dict[str, list[float]]:
-        """Of each scheme its score in each round: in a class, or the mean over all classes."""
+        """Each scheme's score in each round: in a class, or the mean over all classes."""
         rows = self.runs if of is None else self.runs.filter(pl.col("class") == of.key)
         by = rows.group_by("scheme", "round").agg(pl.col("score").mean()).sort("round")
         return {
@@ -108,7 +108,7 @@ class League:
         }
 
     def standings(self, of: Class | None = None) -> list[Standing]:
-        """The schemes, the first first: in a class, or over all of them, each class counting alike."""
+        """The ranking of the schemes: in a class, or over all classes with equal weight."""
         return standings(self.scores(of))
 
     @property
@@ -156,19 +156,21 @@ def league(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> League:
-    """Lets schemes play the same drawn scenarios, `rounds` of each class, and says who is ahead where.
+    """Let schemes play the same drawn scenarios, `rounds` of each class, and rank them.
 
-    `entrants` are names as `paceline controllers` has them, with values ("cubic:profile=linux"), "python:FILE:CLASS",
-    "library:FILE", or names that `schemes` has classes for; none: `entrants.DEFAULT`. `classes` are names in leagues/,
-    or files of your own; none: all. A run's score is log2(share) - delay_weight log2(delay by the least possible one):
-    `scoring`. `traces` is a folder of recorded rates, for classes whose rate wanders. With `out` finished runs are kept
-    there, and taken from there again. Raises PacelineError for a name that is not there, and for a scheme that cannot
-    play a class; Interrupted on Ctrl-C.
+    `entrants` are names as in `paceline controllers`, with values ("cubic:profile=linux"), "python:FILE:CLASS",
+    "library:FILE", or names of classes in `schemes`; default: `entrants.DEFAULT`. `classes` are names in leagues/, or
+    your own files; default: all. A run's score is log2(share) - delay_weight log2(delay over the least possible one):
+    see `scoring`. `traces` is a folder of recorded rates, for classes whose rate wanders. With `out` finished runs are
+    stored there, and reused. Raises PacelineError for unknown names, and for a scheme that cannot play a class;
+    Interrupted on Ctrl-C.
     """
     if rounds < 2:
-        raise PacelineError(f"{option('rounds', rounds)}: a league needs at least 2, one has no interval")
+        raise PacelineError(
+            f"{option('rounds', rounds)}: a league needs at least 2, since one gives no interval"
+        )
     if not 0 <= delay_weight <= 100:
-        raise PacelineError(f"{option('delay_weight', delay_weight)}: from 0 (the rate alone) to 100")
+        raise PacelineError(f"{option('delay_weight', delay_weight)}: must be 0 (the rate alone) to 100")
     seeds_from(seed, rounds)
     seeds_from(seed + _FAR, AFRESH)
     field_ = classes_.find(classes)
@@ -222,7 +224,7 @@ Run = Callable[[Sequence[Game], Progress | None], list[RunRecord]]
 
 @contextmanager
 def _each_warning_once() -> Iterator[None]:
-    """Says what is to be warned of once, not once for each drawn scenario."""
+    """Show each warning once, not once for each drawn scenario."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PacelineWarning)
         yield
@@ -233,13 +235,11 @@ def _each_warning_once() -> Iterator[None]:
 def _tell_failures(of: League, failed: dict[str, str]) -> None:
     for label, error in failed.items():
         own = of.runs.filter(pl.col("scheme") == label)["failed"]
-        warn(
-            f"{error}\n{own.sum()} of {len(own)} runs of {label} failed: each counts as one that delivers nothing"
-        )
+        warn(f"{error}\n{own.sum()} of {len(own)} runs of {label} failed: each counts as delivering nothing")
 
 
 def _play(of: League, run: Run, progress: Progress | None, kept: str | None) -> dict[tuple[str, int], float]:
-    """Plays all rounds, some at a time, and gives the least delay of each day."""
+    """Play all rounds, some at a time; returns each day's minimum delay."""
     a_round = len(of.classes) * (1 + len(of.entrants))
     total, at_once = a_round * of.rounds, max(1, _AT_ONCE // a_round)
     tables: list[pl.DataFrame] = []
@@ -268,7 +268,7 @@ def _play(of: League, run: Run, progress: Progress | None, kept: str | None) -> 
 
 
 def _worst(of: League, run: Run, least: dict[tuple[str, int], float]) -> dict[str, WorstDay]:
-    """Each scheme's worst day, and what it is with other seeds: the greatest of many is too great."""
+    """Each scheme's worst day, and its result with other seeds, since the maximum of many is biased."""
     best = pl.col("score").max().over("class", "round")
     behind = of.runs.with_columns(behind=best - pl.col("score"))
     days = []

@@ -1,8 +1,8 @@
-"""What a run is worth, and who is ahead: scores, paired tests, and ranks with intervals.
+"""The score of a run, and the ranking: paired tests, and ranks with intervals.
 
-A run's score is log2(share) - weight log2(delay): an objective of this form, log throughput - delta log delay, is that
-of Winstein and Balakrishnan (*TCP ex Machina*, SIGCOMM 2013, section 3). One more is twice the rate, or half the delay.
-Ranks have confidence sets: those of Mogstad, Romano, Shaikh and Wilhelm (*Inference for Ranks*, Review of Economic
+A run's score is log2(share) - weight log2(delay). Winstein and Balakrishnan (*TCP ex Machina*, SIGCOMM 2013, section 3)
+have an objective of this form, log throughput - delta log delay. One more is twice the rate, or half the delay. The
+confidence sets of ranks are those of Mogstad, Romano, Shaikh and Wilhelm (*Inference for Ranks*, Review of Economic
 Studies 91, 2024), from simultaneous paired tests.
 """
 
@@ -17,30 +17,30 @@ from paceline.statistics import CONFIDENCE, Difference, Estimate, estimate, holm
 from paceline.statistics.sample_intervals import LEAST_RUNS
 
 LEAST_SHARE = 1e-3
-"""A share below this counts as this: of what moves nothing the logarithm says no more."""
+"""The minimum share: smaller ones count as this, to keep the logarithm finite."""
 
 
 def score(share: float, delay_ratio: float, weight: float) -> float:
-    """Of a share of what is fair (at most 1 counts) and a delay over the least possible one (at least 1)."""
+    """The score of a share of the fair rate (capped at 1) and a delay over the least possible one (at least 1)."""
     return math.log2(max(min(share, 1.0), LEAST_SHARE)) - weight * math.log2(max(delay_ratio, 1.0))
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a scheme stands among others."""
+    """The rank of a scheme among others."""
 
     scheme: str
     score: Estimate
     best: int
-    """The first rank that is not excluded."""
+    """The best rank that is not excluded."""
     worst: int
-    """The last."""
+    """The worst rank that is not excluded."""
     wins: float
-    """The share of the rounds in which it has the greatest score (several: each its part)."""
+    """The share of the rounds in which it has the greatest score (ties are divided)."""
     behind: Difference | None
-    """The score of the first by mean less its own, round by round; None of the first itself."""
+    """The leader's score minus its own, round by round; None for the leader."""
     p: float | None
-    """That this is nothing, after Holm's correction for all pairs of schemes."""
+    """p of the test that this is zero, after Holm's correction for all pairs of schemes."""
 
     @property
     def rank(self) -> str:
@@ -49,13 +49,13 @@ class Standing:
 
 
 def standings(scores: Mapping[str, Sequence[float]], confidence: float = CONFIDENCE) -> list[Standing]:
-    """The schemes by their mean score, the greatest first. `scores` has of each one value a round, all of them in the
-    same order of rounds.
+    """The schemes by mean score, the greatest first. `scores` has a value per round for each scheme, in the same order
+    of rounds.
 
-    A scheme's rank lies between 1 + the number of those that are shown to be ahead of it and the number of schemes less
-    those that are shown to be behind: with `confidence` all these sets hold at once, as far as paired t tests with
-    Holm's correction do. Below `LEAST_RUNS` rounds nobody is shown to be ahead. Schemes with the same scores in each
-    round are tested once: a copy of a scheme makes no rank wider than by its own place.
+    A scheme's rank lies between 1 + the number of schemes significantly ahead of it, and the number of schemes minus
+    those significantly behind. All these sets hold together with `confidence`, as far as paired t tests with Holm's
+    correction do. Below `LEAST_RUNS` rounds no difference is significant. Schemes with identical scores are tested
+    once: a copy of a scheme widens other ranks only by its own place.
     """
     means = {name: estimate(values, confidence) for name, values in scores.items()}
     order = sorted(scores, key=lambda name: -(means[name].mean or -math.inf))
@@ -67,7 +67,7 @@ def standings(scores: Mapping[str, Sequence[float]], confidence: float = CONFIDE
         tests = dict.fromkeys(tests)
     of_pairs = dict(zip(tests, holm(list(tests.values())), strict=True))
     adjusted = {(a, b): of_pairs.get((alike[a], alike[b])) for a, b in pairs}
-    # In order of means the first of a pair is ahead, if anyone is.
+    # In order of means, only the first of a pair can be ahead.
     shown = {pair for pair, p in adjusted.items() if p is not None and p < 1 - confidence}
     won = _wins(scores)
     return [

@@ -1,4 +1,4 @@
-"""A league as tables for people: who is ahead, over all classes and in each."""
+"""A league as tables for people: the ranking over all classes and in each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from paceline.leagues.running import League
 
 _NAMED = 3
-"""Of the schemes that are not shown to be behind so many are named."""
+"""The number of schemes named that are not significantly behind."""
 
 
 def tables(found: League) -> list[Layout]:
-    """Who is ahead, over all classes and in each."""
+    """The ranking over all classes and in each."""
     rows = [
         (
             one.scheme,

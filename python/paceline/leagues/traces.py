@@ -1,4 +1,4 @@
-"""Recorded rates in place of drawn ones, for classes whose rate wanders."""
+"""Recorded rates instead of drawn ones, for classes whose rate wanders."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from paceline.scenarios import rate_traces
 
 
 def found(folder: Path) -> list[Path]:
-    """The traces in a folder: whatever `rate_trace` reads. Raises PacelineError."""
+    """The traces in a folder: every file that `rate_trace` reads. Raises PacelineError."""
     if not folder.is_dir():
-        raise PacelineError(f"--traces {folder}: a folder of traces")
+        raise PacelineError(f"--traces {folder}: must be a folder of traces")
     all_files = [file for file in sorted(folder.iterdir()) if file.is_file()]
     found = [file for file in all_files if _format(file)]
     if not found:
         raise PacelineError(
-            f"--traces {folder}: no file of it is a trace of rates (`paceline trace FILE` says what is wrong with one)"
+            f"--traces {folder}: none of its files is a rate trace (`paceline trace FILE` says what is wrong with one)"
         )
     return found
 
 
 def law(found: Sequence[Path]) -> Law:
-    """One of them for each scenario."""
+    """A random trace for each scenario."""
     many = len(found)
 
     def draw(die: Die, _before: object, _lasts: float) -> Drawn:
@@ -37,7 +37,7 @@ def law(found: Sequence[Path]) -> Law:
 
 
 def _format(file: Path) -> str:
-    """How a trace is written; "" of what is none."""
+    """The format of a trace; "" for any other file."""
     try:
         return rate_traces.read(file).format
     except (PacelineError, UnicodeError):
@@ -49,11 +49,11 @@ def _read(trace: Mapping[str, Any]) -> rate_traces.Trace:
 
 
 def peak_bps(trace: Mapping[str, Any]) -> float:
-    """The greatest rate of a trace, of mahimahi's over a second, in bit/s. Raises PacelineError."""
+    """The maximum rate of a trace, for mahimahi over a second, in bit/s. Raises PacelineError."""
     read = _read(trace)
     return float((read.rates_bps(1.0) if read.format == "mahimahi" else read.values).max())
 
 
 def mean_bps(trace: Mapping[str, Any], begins_s: float, ends_s: float) -> float:
-    """The mean rate between two instants of a trace that begins again at its end, in bit/s. Raises PacelineError."""
+    """The mean rate between two instants of a repeating trace, in bit/s. Raises PacelineError."""
     return _read(trace).mean_between_bps(begins_s, ends_s)

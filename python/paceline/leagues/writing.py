@@ -1,4 +1,4 @@
-"""Everything that is written about a league, in one folder."""
+"""Writes a league's results into a folder."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from paceline.scenarios.rebase import text_from
 from paceline.scenarios.scenario import load
 
 KIND = "league"
-"""What the manifest of such a folder says."""
+"""The kind in the manifest of such a folder."""
 
 
 def begin(out: Path) -> None:
-    """Writes what the folder is of, before anything runs: one that was stopped is known by it. Raises StorageError."""
+    """Write the folder's manifest before anything runs, so that a stopped one is recognised. Raises StorageError."""
     files.write_json(out / "manifest.json", {"kind": KIND} | files.provenance())
 
 
 def write(league: League, out: Path) -> Path:
-    """Writes tables, figures, the scenarios of the worst days, manifest.json and the page, with the playground beside
-    it where that was built; returns the page's path. Raises StorageError."""
+    """Write tables, figures, the scenarios of the worst days, manifest.json and the page, with the playground beside it
+    if that was built; returns the page's path. Raises StorageError."""
     for folder in ("figures", "worst"):
         files.make_directory(out / folder)
-        # of another league that was there
+        # files of an earlier league
         for old in (out / folder).iterdir():
             if old.suffix in (".toml", ".svg", ".png"):
                 files.remove(old)
@@ -50,7 +50,7 @@ def write(league: League, out: Path) -> Path:
 
 
 def manifest(league: League) -> dict[str, Any]:
-    """What the league is of."""
+    """The manifest of the league."""
     return {
         "kind": KIND,
         "schemes": [one.name for one in league.entrants],
@@ -63,7 +63,7 @@ def manifest(league: League) -> dict[str, Any]:
 
 
 def _write_worst(league: League, folder: Path) -> dict[str, str]:
-    """Writes each scheme's worst day as a scenario; the files by scheme."""
+    """Write each scheme's worst day as a scenario; returns the files by scheme."""
     found: dict[str, str] = {}
     for label, day in league.worst.items():
         path = folder / f"{_free(label, found)}.toml"
@@ -72,9 +72,9 @@ def _write_worst(league: League, folder: Path) -> dict[str, str]:
             f"# The worst day of {label} in a league: {game.of.title}, round {game.draw.number}. Its score is "
             f"{day.behind:.2f} behind\n# that of {day.ahead.label}, and with other seeds {_mean(day)}.\n"
         )
-        # laid out as a file, which a drawn scenario is not
+        # a drawn scenario has no file layout, so print it as resolved TOML
         with warnings.catch_warnings():
-            # what is to be warned of was said before they played
+            # warnings appeared before the games
             warnings.simplefilter("ignore", PacelineWarning)
             whole = load(game.point.scenario.to_toml(), None, league.schemes)
         files.write_whole(path, head + text_from(whole, folder))
@@ -83,7 +83,7 @@ def _write_worst(league: League, folder: Path) -> dict[str, str]:
 
 
 def _free(label: str, taken: dict[str, str]) -> str:
-    """A name for the file of a scheme that no other has, also where capitals make no difference."""
+    """A file name for a scheme that no other has, also if the file system ignores case."""
     plain = re.sub(r"[^A-Za-z0-9.+-]+", "-", label)
     there = {Path(path).stem.lower() for path in taken.values()}
     name, n = plain, 1

@@ -1,7 +1,7 @@
 """Congestion controls for the kernel's TCP as eBPF programs: compiled by clang, loaded by bpftool, kept by the kernel.
 
-The programs lie in the folder `kernel-cc`, which has a licence of its own. What is loaded stays until it is unloaded or
-the machine is booted, in all network namespaces; connections that use it when it is unloaded keep it until they end.
+The programs are in the folder `kernel-cc`, which has its own licence. A loaded program stays until it is unloaded or
+the machine reboots, in all network namespaces; connections that use it when it is unloaded keep it until they end.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from paceline.files import package_data
 from paceline.live import linux
 
 PREFIX = "pl_"
-"""What the names of the project's own begin with: a kernel may have a `vegas`."""
+"""The prefix of Paceline's own names: a kernel may have its own `vegas`."""
 
 TYPES = Path("/sys/kernel/btf/vmlinux")
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 STATUS = Path("/proc/self/status")
 
 _SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where bpftool lies, which is not on every user's PATH."""
+"""The folders of bpftool, which are not on every user's PATH."""
 _PATIENCE_S = 60
 _ADMIN = 21
 """CAP_SYS_ADMIN, capability.h."""
@@ -41,7 +41,7 @@ _INSTALL = {
     "ubuntu": ("apt-get install", {"bpftool": "linux-tools-common linux-tools-$(uname -r)"}),
     "fedora": ("dnf install", {}),
 }
-"""How a distribution installs the tools, and packages that are not called as the tool is."""
+"""Each distribution's install command, and packages whose name differs from the tool's."""
 
 _HINTS = (
     (
@@ -50,16 +50,16 @@ _HINTS = (
     ),
     (
         "can't register",
-        "EEXIST: the kernel has a congestion control of this name already, change `.name` in the program; "
+        "EEXIST: the kernel already has a congestion control of this name, change `.name` in the program; "
         "EINVAL: it has no ssthresh, undo_cwnd or cong_avoid",
     ),
     (
         "not found in kernel",
-        "this kernel is too old, or built without it: Linux 5.13 with CONFIG_BPF_JIT has it",
+        "this kernel is too old, or was built without it: it needs Linux 5.13 with CONFIG_BPF_JIT",
     ),
-    ("not found for kernel", "install the linux-tools of the kernel that runs (uname -r)"),
+    ("not found for kernel", "install the linux-tools of the running kernel (uname -r)"),
 )
-"""What a message of libbpf or bpftool means for the user."""
+"""The meaning of messages of libbpf and bpftool for the user."""
 
 
 class KernelCcError(PacelineError):
@@ -70,47 +70,49 @@ class KernelCcError(PacelineError):
 
 @dataclass(frozen=True)
 class Loaded:
-    """A congestion control that an eBPF program gives."""
+    """A congestion control of an eBPF program."""
 
     name: str
-    """As `TCP_CONGESTION` knows it."""
+    """The name for `TCP_CONGESTION`."""
     map_id: int
-    """As bpftool does."""
+    """bpftool's ID."""
 
 
 def folder() -> Path:
-    """Where the programs lie. Raises StorageError."""
+    """The folder of the programs. Raises StorageError."""
     return package_data.folder("kernel-cc")
 
 
 def programs() -> list[str]:
-    """Those that come with Paceline."""
+    """The programs that come with Paceline."""
     return sorted(path.stem for path in folder().glob("*.c"))
 
 
 def source(what: str) -> Path:
-    """The file of a program: one of `programs`, or a file of the user's. Raises PacelineError."""
+    """The file of a program: one of `programs`, or the user's own. Raises PacelineError."""
     if what in programs():
         return folder() / f"{what}.c"
     path = Path(what)
     if path.suffix == ".c" and path.is_file():
         return path
-    raise PacelineError(f'no program "{what}": {", ".join(programs())}, or an existing FILE.c of your own')
+    raise PacelineError(
+        f'no program "{what}": give {", ".join(programs())}, or an existing FILE.c of your own'
+    )
 
 
 def called(path: Path) -> str:
-    """The name of the congestion control that a file of the user's gives: its `.name`. Raises PacelineError."""
+    """The name of the congestion control in a user's file: its `.name`. Raises PacelineError."""
     text = files.read_bytes(path).decode(errors="replace")
     found = re.search(r'^\s*\.name\s*=\s*"([^"]+)"', text, flags=re.MULTILINE)
     if found is None:
         raise PacelineError(
-            f'{path} says no `.name = "..."`: unload by the name that paceline kernel-cc list shows'
+            f'{path} has no `.name = "..."`: unload by the name that paceline kernel-cc list shows'
         )
     return found[1]
 
 
 def known(name: str) -> str:
-    """The kernel's name of what the user names: "vegas" is pl_vegas."""
+    """The kernel's name for the user's: "vegas" is pl_vegas."""
     return f"{PREFIX}{name}" if name in programs() else name
 
 
@@ -120,22 +122,22 @@ def available() -> list[str]:
     try:
         return AVAILABLE.read_text().split()
     except OSError as error:
-        raise KernelCcError(f"{AVAILABLE}: {error.strerror}: this takes Linux with IPv4") from None
+        raise KernelCcError(f"{AVAILABLE}: {error.strerror}: this needs Linux with IPv4") from None
 
 
 def load(what: str) -> Loaded:
-    """Compiles a program and has the kernel take it in. Raises PacelineError, KernelCcError."""
+    """Compile a program and load it into the kernel. Raises PacelineError, KernelCcError."""
     path = source(what)
     clang, bpftool = _tools("clang", "bpftool")
     _permitted()
     if not TYPES.is_file():
         raise KernelCcError(
-            f"{TYPES}: no such file: this kernel ({platform.release()}) does not tell its types; it takes one "
-            "built with CONFIG_DEBUG_INFO_BTF, as those of distributions are since 2021"
+            f"{TYPES}: no such file: this kernel ({platform.release()}) does not export its types; it needs "
+            "CONFIG_DEBUG_INFO_BTF, which distributions have enabled since 2021"
         )
     if what in programs() and known(what) in available():
         raise KernelCcError(
-            f"{known(what)} is loaded already; to load it anew: paceline kernel-cc unload {what}"
+            f"{known(what)} is loaded already; to replace it, first run paceline kernel-cc unload {what}"
         )
     with tempfile.TemporaryDirectory(prefix="paceline-") as where:
         compiled = Path(where) / "program.o"
@@ -154,7 +156,7 @@ def load(what: str) -> Loaded:
 
 
 def unload(what: str) -> Loaded:
-    """Has the kernel forget a program: one of `programs`, or the name of a congestion control. Connections that use it
+    """Unload a program from the kernel: one of `programs`, or the name of a congestion control. Connections that use it
     keep it until they end. Raises PacelineError, KernelCcError."""
     name = called(Path(what)) if what.endswith(".c") and Path(what).is_file() else known(what)
     (bpftool,) = _tools("bpftool")
@@ -172,14 +174,14 @@ def unload(what: str) -> Loaded:
 
 
 def loaded() -> list[Loaded]:
-    """The congestion controls that eBPF programs give, Paceline's or not. Raises KernelCcError."""
+    """The congestion controls of eBPF programs, Paceline's or not. Raises KernelCcError."""
     (bpftool,) = _tools("bpftool")
     _permitted()
     return _dumped(bpftool)
 
 
 def missing() -> str | None:
-    """Why nothing can be loaded here; None if it can. Only what can be seen without trying."""
+    """Why nothing can be loaded here; None if it can. Only checks what needs no attempt."""
     try:
         _tools("clang", "bpftool")
         _permitted()
@@ -189,7 +191,7 @@ def missing() -> str | None:
 
 
 def _tools(*names: str) -> list[str]:
-    """The paths of programs. Raises NeedsLinux, KernelCcError with what to install."""
+    """The paths of programs. Raises NeedsLinux, and KernelCcError, which says what to install."""
     linux.needed("a congestion control of the kernel")
     path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}"
     found = {name: shutil.which(name, path=path) for name in names}
@@ -200,7 +202,7 @@ def _tools(*names: str) -> list[str]:
 
 
 def _install(lacking: list[str]) -> str:
-    """The command that installs what is lacking."""
+    """The command that installs missing tools."""
     try:
         system = platform.freedesktop_os_release()
     except OSError:
@@ -213,7 +215,7 @@ def _install(lacking: list[str]) -> str:
 
 
 def _permitted() -> None:
-    """Raises KernelCcError if this process may not load programs, as far as it knows itself."""
+    """Raise KernelCcError if this process knows that it may not load programs."""
     try:
         found = re.search(r"^CapEff:\s*([0-9a-f]+)$", STATUS.read_text(), flags=re.MULTILINE)
     except OSError:
@@ -244,7 +246,7 @@ def _dumped(bpftool: str) -> list[Loaded]:
 
 
 def loaded_of(maps: list[Any]) -> list[Loaded]:
-    """The congestion controls in what `bpftool -j struct_ops dump` prints: pairs of a map and its value."""
+    """The congestion controls in the output of `bpftool -j struct_ops dump`: pairs of a map and its value."""
     found = []
     for info, value in zip(maps[::2], maps[1::2], strict=False):
         operations = value.get("bpf_struct_ops_tcp_congestion_ops")
@@ -254,7 +256,7 @@ def loaded_of(maps: list[Any]) -> list[Loaded]:
 
 
 def _refused(what: str, said: str) -> KernelCcError:
-    """What a tool said in its last lines, and what to do."""
+    """The last lines of a tool's message, and what to do."""
     verifier = re.search(
         r"prog '(\w+)': BPF program load failed: (.*)\n.*BEGIN PROG LOAD LOG --\n(.*?)\n-- END PROG LOAD LOG",
         said,
@@ -264,7 +266,7 @@ def _refused(what: str, said: str) -> KernelCcError:
         words = [line for line in verifier[3].splitlines() if not line.startswith("processed ")]
         text = f"bpf(BPF_PROG_LOAD) of {verifier[1]}: {verifier[2]}; the kernel's verifier says:"
         return KernelCcError("\n".join([f"{what}: {text}", *words[-_MOST_LINES:]]))
-    # bpftool 7.1 loses the error number of a registration.
+    # bpftool 7.1 drops the error number of a registration.
     said = said.replace(": Success", ": bpf(BPF_MAP_UPDATE_ELEM) was refused")
     hint = next((hint for part, hint in _HINTS if part in said), None)
     lines = [line for line in said.splitlines() if line.strip()][-_MOST_LINES:] or ["no reason given"]

@@ -1,4 +1,4 @@
-"""`paceline.qlog`: what QUIC programs logged of their connections, read as a run on a real path."""
+"""`paceline.qlog`: the connection logs of QUIC programs, read as a run on a real path."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from paceline.results.results import Results, RunRecord
 from paceline.results.store import claim
 
 EVERY_S = 0.01
-"""How far apart the rows of a recording are, at least."""
+"""The minimum interval between the rows of a recording."""
 
 SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
-"""What the names of logs end with."""
+"""The file-name endings of logs."""
 
 _JSON = (".json", ".json.gz")
-"""What the names of logs may end with, and those of much else."""
+"""Endings that logs share with many other files."""
 _MOST_NAMED = 3
-"""Logs that are named where all together have one name."""
+"""The number of logs that an error names."""
 
 
 @checked(files=PLACE.or_several())
@@ -39,19 +39,20 @@ def qlog(
     every_s: float = EVERY_S,
     out: str | Path | None = None,
 ) -> Results:
-    """Reads logs of QUIC connections (qlog, of any version from draft-00 on), compressed with gzip or not.
+    """Read logs of QUIC connections (qlog, any version from draft-00 on), compressed with gzip or not.
 
-    A folder stands for the logs in it. Each connection is a flow named after its file, with as many of its folders as
-    tell it from others, in the direction of most of its payload; recordings are `qlog`, `cwnd` and `rate`
-    (docs/qlog.md), with a row for each interval of `every_s` seconds in which something was logged, or each instant if
-    that is 0. What is whole of a file that ends in the middle is read. The manifest's `notes` say
-    what a reader should know, as what is derived; `qlog` has for each connection its file, end and connection ID, and
-    the events that were skipped, by name. With `out` all is also written there.
-    Raises PacelineError for a file that is no qlog, with the place of what is wrong, and StorageError.
+    A folder stands for the logs in it. Each connection is a flow named after its file, prefixed with as many folders as
+    needed to be unique, in the direction of most of its payload. Recordings are `qlog`, `cwnd` and `rate`
+    (docs/qlog.md), with a row for each interval of `every_s` seconds in which something was logged, or for each instant
+    if that is 0. A truncated file is read up to its end. The manifest's `notes` say what a reader should know, such as
+    what is derived; `qlog` has each connection's file, end and connection ID, and the skipped events, by name. With
+    `out` everything is also written there.
+
+    Raises PacelineError for an invalid qlog, with the place of the mistake, and StorageError.
     """
     named = [Path(files)] if isinstance(files, str | Path) else [Path(path) for path in files]
     if not named:
-        raise PacelineError("say what to read: the name of a qlog, or a list of such")
+        raise PacelineError("files is empty: give the name of a qlog, or a list of them")
     paths = [path for one in named for path in (logs_in(one) if one.is_dir() else [one])]
     twice = sorted({str(path) for path in paths if paths.count(path) > 1})
     if twice:
@@ -64,7 +65,7 @@ def qlog(
         except regular.IrregularError as error:
             raise regular.refused(path, error, "read") from error
         except OSError:
-            pass  # the core says what is wrong
+            pass  # the core reports what is wrong
     flows = flows_of(paths)
     name = _together([paths[0].name] if len(paths) == 1 else flows)
     with claim(out, "watch"):
@@ -91,7 +92,7 @@ def qlog(
 
 
 def is_log(name: str | Path) -> bool:
-    """Whether a file is a log: by its name, or by what it begins with."""
+    """Whether a file is a log, by its name or its first bytes."""
     path = Path(name)
     if path.name.lower().endswith(SUFFIXES):
         return True
@@ -102,7 +103,7 @@ def is_log(name: str | Path) -> bool:
 
 
 def logs_in(folder: Path) -> list[Path]:
-    """The logs in a folder, by name. Raises PacelineError if there is none."""
+    """The logs in a folder, by name. Raises PacelineError if there are none."""
     found = sorted(path for path in folder.iterdir() if path.is_file() and is_log(path))
     if not found:
         deeper = inside(folder, is_log)
@@ -117,7 +118,7 @@ def logs_in(folder: Path) -> list[Path]:
 
 
 def flow_of(path: Path) -> str:
-    """The name of the flows of a file: its own without the ending."""
+    """The name of a file's flows: its own without the ending."""
     name = path.name
     for suffix in sorted((*SUFFIXES, *_JSON), key=len, reverse=True):
         if name.lower().endswith(suffix):
@@ -126,7 +127,7 @@ def flow_of(path: Path) -> str:
 
 
 def flows_of(paths: Sequence[Path]) -> list[str]:
-    """The names of the flows of several files: their own, behind as many folders as it takes to tell them apart."""
+    """The names of several files' flows: their own, prefixed with as many folders as needed to be unique."""
     names = [flow_of(path) for path in paths]
     for depth in range(1, max((len(path.parts) for path in paths), default=0)):
         count = Counter(names)
@@ -135,7 +136,7 @@ def flows_of(paths: Sequence[Path]) -> list[str]:
             for name, path in zip(names, paths, strict=True)
         ]
     count = Counter(names)
-    # in one folder their endings tell them apart
+    # in one folder their endings make them unique
     return [str(path) if count[name] > 1 else name for name, path in zip(names, paths, strict=True)]
 
 
@@ -145,7 +146,7 @@ def _together(names: Sequence[str]) -> str:
 
 
 def _with_states(record: RunRecord, states: Sequence[str]) -> RunRecord:
-    """The record with names in place of the numbers of the controllers' states."""
+    """The record with names instead of numbers for the controllers' states."""
     if "qlog" not in record.series:
         return record
     names = {float(number): name for number, name in enumerate(states)}

@@ -1,7 +1,7 @@
-"""Runs on real paths as results: the same tables and recordings as a simulated run's.
+"""Runs on real paths as results: with the same tables and recordings as a simulated run.
 
-What a flow of the kernel's TCP recorded stands in `cwnd` and `rate` under the names of simulated flows, and with all
-that the kernel told in `kernel`. `Results.write` stores it, and `paceline plot` and `paceline compare` read it.
+A kernel TCP flow's recordings are in `cwnd` and `rate` under the names of simulated flows, and in `kernel` with all
+values that the kernel reported. `Results.write` stores them, and `paceline plot` and `paceline compare` read them.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ STATES = (
     "closing",
     "request",
 )
-"""States of a connection (RFC 9293, 3.3.2) by the kernel's number, which begins with 1."""
+"""States of a connection (RFC 9293, 3.3.2) by the kernel's number, from 1 on."""
 
 CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
-"""What a congestion control is at, by the kernel's number (`enum tcp_ca_state`)."""
+"""States of a congestion control by the kernel's number (`enum tcp_ca_state`)."""
 
 
 def live_record(output: _core.RunOutput | _core.PathOutput, number: int = 1) -> RunRecord:
-    """The record of a run on a real path, `number` in the place of a seed: what is not a number becomes null, and the
-    kernel's states get their names."""
+    """The record of a run on a real path, with `number` as its seed: values that are not numbers become null, and the
+    kernel's states become names."""
     record = RunRecord.of(number, output)
     series = {
         kind: table.with_columns(_floats(table).fill_nan(None)) for kind, table in record.series.items()
@@ -64,7 +64,7 @@ def live_results(
     records: Sequence[RunRecord], kind: str, name: str, more: Mapping[str, Any] | None = None
 ) -> Results:
     """The results of runs on real paths, with a manifest: what ran (`kind`: "watch", "live", ...), versions, host and
-    time, and what else is to be remembered, as the host's state."""
+    time, and further entries, such as the host's state."""
     manifest = {
         "kind": kind,
         "name": name,
@@ -77,7 +77,7 @@ def live_results(
 
 
 def kept(results: Results, out: str | Path | None, ran: object = None) -> None:
-    """Writes the results of a run that cannot be repeated, if there is a place. Raises UnwrittenError, which has `ran`,
+    """Write the results of a run that cannot be repeated, if `out` is given. Raises UnwrittenError, which holds `ran`,
     or else the results."""
     if out is None:
         return

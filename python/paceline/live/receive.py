@@ -1,4 +1,4 @@
-"""`paceline.receive`: hears a sender of plain RTP that is no program of ours, and gives it feedback."""
+"""`paceline.receive`: receives plain RTP from other programs, and gives feedback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paceline.results.results import Results
 from paceline.results.store import claim
 
 FEEDBACK = ("reports", "twcc", "rfc8888")
-"""What a sender may be told: RTP's reports, or also when each packet arrived."""
+"""The kinds of feedback: RTP's reports, or also each packet's arrival."""
 
 
 @checked(address=TEXT, feedback=TEXT, duration_s=SECONDS, view=CALL)
@@ -28,26 +28,25 @@ def receive(
     out: str | Path | None = None,
     view: View | None = None,
 ) -> Results:
-    """Hears what a program of others sends to `address`, "rtp://:5004", and tells it how that arrives.
+    """Receive RTP that other programs send to `address`, "rtp://:5004", and give feedback.
 
-    `feedback` is "reports" (RTP's own, one a second), "twcc" (transport-wide feedback; the address names the ID of the
+    `feedback` is "reports" (RTP's own, one a second), "twcc" (transport-wide feedback; the address has the ID of the
     extension: "rtp://:5004?twcc=5") or "rfc8888"; default: "twcc" if the address has an ID, else "reports". The address
-    may also have `localrtcpport`, where RTCP comes to (default: the next port), and `rtcpport`, where the sender takes
-    it. The first host with two packets in sequence is the sender, each of its ports with reports of its own; what goes
-    back to it is at most a twentieth of what has come. Each stream is a flow, with the recording `rate`. It ends when
-    all streams have said BYE or none has come for 30 s, `duration_s` after the first packet, or with Ctrl-C, and what
-    was measured is the result. Raises LiveError,
-    NeedsLinux, PacelineError, StorageError.
+    may also have `localrtcpport`, on which RTCP arrives (default: the next port), and `rtcpport`, on which the sender
+    receives it. The first host with two packets in sequence is the sender, and each of its ports gets separate reports;
+    feedback is at most a twentieth of the received traffic. Each stream is a flow, with the recording `rate`. It ends
+    when all streams have sent BYE or none has sent for 30 s, `duration_s` after the first packet, or on Ctrl-C; the
+    result is what was measured by then. Raises LiveError, NeedsLinux, PacelineError, StorageError.
     """
     linux.needed("receiving from a network")
     where = rtp.Listening.parse(address)
     told = feedback or ("reports" if where.transport_id is None else "twcc")
     if told not in FEEDBACK:
-        raise PacelineError(f"feedback {told!r} is not {', '.join(FEEDBACK[:-1])} or {FEEDBACK[-1]}")
+        raise PacelineError(f"feedback {told!r}: must be {', '.join(FEEDBACK[:-1])} or {FEEDBACK[-1]}")
     if told == "twcc" and where.transport_id is None:
         raise PacelineError(f"twcc needs the ID of its extension in the address, as {address}?twcc=5")
     if duration_s is not None and not 0.1 <= duration_s <= 864_000:
-        raise PacelineError(f"{duration_s:g} s: it lasts 0.1 s to ten days")
+        raise PacelineError(f"duration_s = {duration_s:g} s: must be 0.1 s to ten days")
     with claim(out, "live"):
         watch = _core.ListenWatch()
         kind = None if told == "reports" else told
@@ -61,7 +60,7 @@ def receive(
 def _listen(
     where: rtp.Listening, feedback: str | None, duration_s: float | None, watch: _core.ListenWatch
 ) -> tuple[_core.RunOutput, str]:
-    """Listens at the address; without one at all (IPv6's takes IPv4 too, and where there is no IPv6, IPv4's)."""
+    """Listen at the address; without one, at all addresses (IPv6's socket takes IPv4 too; without IPv6, IPv4's)."""
     addresses = ["[::]", "0.0.0.0"]  # noqa: S104 (whoever sends is told no more than a twentieth of it)
     if where.host is not None:
         try:

@@ -1,4 +1,4 @@
-"""`paceline.replay`: does a controller do again what an event log has of it?"""
+"""`paceline.replay`: whether a controller reproduces its event log."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class Replayed(NamedTuple):
     """An event log that was replayed without a difference."""
 
     inputs: int
-    """Datagrams and timers that the flow was given, or over QUIC the calls that its controller was told by."""
+    """Datagrams and timers that the flow received; over QUIC the calls of its controller."""
     datagrams: int
-    """Datagrams that left on their account; over QUIC packets."""
+    """Datagrams sent as a result; over QUIC packets."""
     end_s: float
     """The last input's time, in seconds."""
     unread: int
-    """Bytes at the end that are no whole record: of a log that was cut while it was written."""
+    """Bytes of an incomplete record at the end, from a log that was cut off while it was written."""
 
 
 @checked()
 def replay(log: str | Path) -> Replayed:
-    """Makes the sender of an event log anew (`paceline send --log-events`), gives it all that the log has, and compares
-    what leaves and the controller's figures bit for bit.
+    """Recreate the sender of an event log (`paceline send --log-events`), feed it the log, and compare its output and
+    the controller's state bit for bit.
 
     Raises LiveError at the first difference, or if the file is no event log; PacelineError if it cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Receivers of plain RTP as `paceline send` names them: rtp://HOST:PORT."""
+"""Receivers and senders of plain RTP by their addresses: rtp://HOST:PORT."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from paceline.messages.argument_names import option
 
 SCHEME = "rtp://"
 PAYLOAD_TYPE = 96
-"""The first dynamic one (RFC 3551 section 6)."""
+"""The first dynamic payload type (RFC 3551 section 6)."""
 TRANSPORT_ID = 1
-"""The ID of the extension with transport-wide numbers, unless the address has another."""
+"""The default ID of the extension with transport-wide numbers."""
 INITIAL_RATE = 5.0
-"""Packets a second before the first report: with packets of 1500 B a little less than what may then be sent."""
+"""Packets a second before the first report: with 1500-byte packets slightly below the allowed rate."""
 
 _KEYS = {
     "lda-plus": ("params.max_rate", "params.bottleneck"),
@@ -28,9 +28,9 @@ _KEYS = {
     "scream-ericsson": ("params.max_rate",),
     "scream-libwebrtc": ("params.max_rate",),
 }
-"""What bounds the rate of the controllers that go there; of NDTC the bandwidth of the session does."""
+"""The keys that limit the rate of each controller for plain RTP; for NDTC the session's bandwidth does."""
 _OPTIONS = {"rtcpport": "rtcp_port", "localrtpport": "local_rtp_port", "localrtcpport": "local_rtcp_port"}
-"""Of an address, by the names that FFmpeg gives them."""
+"""An address' options, by FFmpeg's names."""
 
 
 def _mistaken(address: str, known: Iterable[str], what: str) -> PacelineError:
@@ -55,41 +55,41 @@ def _read(address: str, known: set[str], what: str) -> tuple[str | None, int, di
 
 
 def _check(address: str, ports: Iterable[int], numbers: Mapping[str, int]) -> None:
-    """Raises PacelineError for a port and for the ID of an extension that there is not."""
+    """Raise PacelineError for an invalid port or extension ID."""
     for number in ports:
         if not 1 <= number <= 65535:
-            raise PacelineError(f"{address}: there is no port {number}; ports are 1 to 65535")
+            raise PacelineError(f"{address}: port {number} must be 1 to 65535")
     if not 1 <= numbers.get("twcc", 1) <= 14:
-        raise PacelineError(f"twcc={numbers['twcc']}: the ID of an extension is 1 to 14 (RFC 8285)")
+        raise PacelineError(f"twcc={numbers['twcc']}: the ID of an extension must be 1 to 14 (RFC 8285)")
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where plain RTP comes to, and what is known of its sender."""
+    """The address on which plain RTP arrives, and options about its sender."""
 
     host: str | None
     """An address of this host; None: all."""
     port: int
     local_rtcp_port: int
     rtcp_port: int | None
-    """Where the sender takes RTCP; None: where its own comes from."""
+    """The sender's RTCP port; None: the one that its RTCP comes from."""
     transport_id: int | None
     """The ID of the extension with transport-wide numbers."""
 
     @staticmethod
     def parse(address: str) -> Listening:
-        """Reads rtp://[HOST]:PORT, after it ?twcc=ID&rtcpport=N&localrtcpport=N. Raises PacelineError."""
+        """Read rtp://[HOST]:PORT, with optional ?twcc=ID&rtcpport=N&localrtcpport=N. Raises PacelineError."""
         host, port, numbers = _read(address, {"rtcpport", "localrtcpport", "twcc"}, "rtp://:PORT")
         local, peer = numbers.get("localrtcpport", port + 1), numbers.get("rtcpport")
         _check(address, [local, *([] if peer is None else [peer])], numbers)
         if local == port:
-            raise PacelineError(f"{address}: RTCP needs a port of its own here, as localrtcpport={port + 1}")
+            raise PacelineError(f"{address}: RTCP needs a separate port here, as localrtcpport={port + 1}")
         return Listening(host, port, local, peer, numbers.get("twcc"))
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A receiver of plain RTP, and the ports of both sides: RTP has one, RTCP the next, unless they are named."""
+    """A receiver of plain RTP, and the ports of both sides: by default RTP has one, and RTCP the next."""
 
     host: str
     rtp_port: int
@@ -98,12 +98,12 @@ class Receiver:
     local_rtcp_port: int
     payload_type: int = PAYLOAD_TYPE
     transport_id: int | None = None
-    """Of a receiver that gives transport-wide feedback: the ID of the extension whose numbers it reads."""
+    """For a receiver with transport-wide feedback, the ID of the extension whose numbers it reads."""
 
     @staticmethod
     def parse(address: str) -> Receiver:
-        """Reads rtp://HOST:PORT, after it ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N&twcc=ID. Here the ports are
-        those of the other side, unless they are named. Raises PacelineError."""
+        """Read rtp://HOST:PORT, with optional ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N&twcc=ID. Local ports
+        default to those of the other side. Raises PacelineError."""
         host, port, numbers = _read(address, {*_OPTIONS, "pt", "twcc"}, "rtp://HOST:PORT")
         if not host:
             raise _mistaken(address, {*_OPTIONS, "pt", "twcc"}, "rtp://HOST:PORT")
@@ -120,7 +120,7 @@ class Receiver:
         return Receiver(host, payload_type=pt, transport_id=numbers.get("twcc"), **ports)
 
     def ports(self) -> tuple[str, int, int, int, int, int, int]:
-        """As the core takes it."""
+        """The tuple that the core takes."""
         return (
             self.host,
             self.rtp_port,
@@ -134,7 +134,7 @@ class Receiver:
 
 def _payload_type(number: int) -> int:
     if not 0 <= number <= 127:
-        raise PacelineError(f"pt={number}: a payload type is 0 to 127")
+        raise PacelineError(f"pt={number}: a payload type must be 0 to 127")
     return number
 
 
@@ -147,20 +147,20 @@ def limits(
     *,
     plain: bool,
 ) -> dict[str, Any]:
-    """The keys of a flow to a receiver that grants no rate and measures no bottleneck: the rate at most, and LDA+'s R,
-    are `max_rate`; its feedback is what the address says. Keys of `changes` come first. Controllers that cannot send
-    there are left to the core to refuse. Raises PacelineError, also for what is not `plain`: such a receiver takes one
-    flow from here, and knows no key."""
+    """The keys of a flow to a receiver that grants no rate and measures no bottleneck: `max_rate` is the maximum rate
+    and LDA+'s R; the address determines the feedback. Keys of `changes` take precedence. The core refuses controllers
+    that do not support it. Raises PacelineError, also if the request is not `plain`: such a receiver takes one flow
+    from here, without a key."""
     if not plain or controller.startswith("kernel:"):
         raise PacelineError(
-            "to a receiver of plain RTP goes one flow of one of our controllers, from here, without a key; its "
+            "a receiver of plain RTP takes one flow of one Paceline controller, from here, without a key; its "
             "port is in rtp://HOST:PORT"
         )
     if controller not in _KEYS:
         return dict(changes or {})
     if max_rate is None:
         raise PacelineError(
-            "a receiver of plain RTP grants no rate: how fast may the flow become? "
+            "a receiver of plain RTP grants no rate: limit the flow's rate, as "
             f"{option('max_rate', '2Mbit/s')}"
         )
     try:
@@ -168,7 +168,7 @@ def limits(
     except ValueError as error:
         raise PacelineError(f"{option('max_rate', max_rate)}: {error}") from None
     if not 1e3 <= rate <= 1e12:
-        raise PacelineError(f"{option('max_rate', max_rate)}: at least 1 kbit/s, at most 1000 Gbit/s")
+        raise PacelineError(f"{option('max_rate', max_rate)}: must be 1 kbit/s to 1000 Gbit/s")
     own: dict[str, Any] = dict.fromkeys(_KEYS[controller], rate)
     if controller == "lda-plus":
         own["params.initial_rate"] = INITIAL_RATE

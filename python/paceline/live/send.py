@@ -1,4 +1,4 @@
-"""`paceline.send`: flows of our controllers, of UDP and of the kernel's TCP between this host and a server."""
+"""`paceline.send`: flows of Paceline's controllers, UDP and the kernel's TCP between this host and a server."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from paceline.results.store import claim
 from paceline.scenarios.scenario import toml_value
 
 QUIC = "quic://"
-"""What stands before a server to which flows go over QUIC."""
+"""The prefix of a server for flows over QUIC."""
 KERNEL = "kernel:"
-"""What the name of one of the kernel's congestion controls is preceded by."""
+"""The prefix of the kernel's congestion controls."""
 
 _LOOK_S = 0.5
 
@@ -35,26 +35,26 @@ _Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str |
 """A flow as the core takes it."""
 
 View = Callable[[list[dict[str, Any]]], None]
-"""Is told twice a second how each flow is: flow, instance, forward, time_s, packets, bytes, rtt_s, figure, ..."""
+"""Called twice a second with each flow's state: flow, instance, forward, time_s, packets, bytes, rtt_s, figure, ..."""
 
 
 _PLACE = re.compile(r"(?:\[(?P<six>[^\]\s]+)\]|(?P<name>[^:/\s\[\]]+))(?::(?P<port>\d{1,9}))?")
 
 
 def place(host: str, port: int = PORT) -> tuple[str, int]:
-    """Host and port of HOST, HOST:PORT, [IPV6]:PORT or an IPv6 address; `port` is what was said beside it. Raises
+    """Host and port of HOST, HOST:PORT, [IPV6]:PORT or an IPv6 address; `port` is the separate argument. Raises
     PacelineError."""
     found = _PLACE.fullmatch(host)
     if found is None and not _is_ipv6(host):
         raise PacelineError(
-            f"{host!r} is not HOST, HOST:PORT or [IPV6]:PORT, quic:// before it or not, or rtp://HOST:PORT"
+            f"{host!r} must be HOST, HOST:PORT or [IPV6]:PORT, optionally after quic://, or rtp://HOST:PORT"
         )
     name, within = (host, None) if found is None else (found["six"] or found["name"], found["port"])
     number = port if within is None else int(within)
     if within is not None and port not in {PORT, number}:
-        raise PacelineError(f"{host} and {option('port', port)}: one of them")
+        raise PacelineError(f"{host} and {option('port', port)}: give only one of them")
     if not 1 <= number <= 65_535:
-        raise PacelineError(f"{host}: there is no port {number}; ports are 1 to 65535")
+        raise PacelineError(f"{host}: port {number} must be 1 to 65535")
     return name, number
 
 
@@ -66,8 +66,8 @@ def _is_ipv6(address: str) -> bool:
 
 
 def controller_of(cc: str) -> str:
-    """The name of a registered controller, which papers and ns-2 may have "tcp-" or "TCP/" before; "kernel:NAME" as it
-    is. Raises PacelineError."""
+    """The name of a registered controller, without the "tcp-" or "TCP/" of papers and ns-2; "kernel:NAME" unchanged.
+    Raises PacelineError."""
     if cc.startswith(KERNEL) or own_controllers.is_own(cc):
         return cc
     known: list[str] = [entry["name"] for entry in json.loads(_core.schemes())]
@@ -103,28 +103,30 @@ def send(
     out: str | Path | None = None,
     view: View | None = None,
 ) -> Results:
-    """Sends to `paceline serve` on `host` for `duration_s` seconds, or from there (`direction` "reverse"), or both.
+    """Send to `paceline serve` on `host` for `duration_s` seconds, or from there (`direction` "reverse"), or both.
 
-    `host` may have its port after it (HOST:PORT, [IPV6]:PORT), and "quic://" before it for flows over QUIC, each a
-    connection of its own, under any controller that sets a window. `cc` is one of `paceline.controllers()`, also with
-    "tcp-" before it, or "kernel:NAME" for a congestion control of the kernel's TCP; `set` replaces keys of the flow's
-    table in a scenario ("params.c", "profile"), `app` names its application, `rate` is that of "udp". A `host`
-    "rtp://HOST:PORT" is a receiver of plain RTP in place of `paceline serve` (`rtp.Receiver`): one flow of lda-plus, or
-    of a controller of media if it tells when packets arrive, no faster than `max_rate`. What is known of the receiver
-    is what it reports.
-    Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says so, its `notes`
-    what became of each flow. `log_events` is a folder for the flows' event logs, which `paceline.replay` runs again;
-    over QUIC it gets those of flows that are sent from here. `qlog`, a new or empty folder, gets a log of each
-    connection over QUIC as this end sees it, for `paceline.qlog`. With `out` all results are also written there.
+    `host` may include its port (HOST:PORT, [IPV6]:PORT), and begin with "quic://" for flows over QUIC, each with its
+    own connection, under any controller that sets a window. `cc` is one of `paceline.controllers()`, also with "tcp-"
+    before it, or "kernel:NAME" for a congestion control of the kernel's TCP. `set` replaces keys of the flow's table in
+    a scenario ("params.c", "profile"), `app` names its application, `rate` is that of "udp". A `host`
+    "rtp://HOST:PORT" is a receiver of plain RTP instead of `paceline serve` (`rtp.Receiver`): it takes one flow of
+    lda-plus, or of a media controller if it reports arrivals, no faster than `max_rate`; only its reports tell about
+    the receiving side.
+
+    Ctrl-C ends the flows, and the result is what they have measured; the manifest's `interrupted` says so, and its
+    `notes` tell how each flow ended. `log_events` is a folder for the flows' event logs, which `paceline.replay` runs
+    again; over QUIC, only of flows that are sent from here. `qlog`, a new or empty folder, gets a log of each QUIC
+    connection as seen from this end, for `paceline.qlog`. With `out` all results are also written there.
+
     Raises LiveError, NeedsLinux, PacelineError, ScenarioError, StorageError.
     """
     linux.needed("sending over a network")
     if direction not in ("forward", "reverse", "both"):
-        raise PacelineError(f'direction "{direction}" is not forward, reverse or both')
+        raise PacelineError(f'direction "{direction}" must be forward, reverse or both')
     if not 1 <= flows <= 32:
-        raise PacelineError(f"{flows} flows: 1 to 32 each way")
+        raise PacelineError(f"{flows} flows: must be 1 to 32 each way")
     if not 0.001 <= duration_s <= 864_000:
-        raise PacelineError(f"{duration_s:g} s: a flow lasts 1 ms to ten days")
+        raise PacelineError(f"{duration_s:g} s: a flow must last 1 ms to ten days")
     with claim(out, "live"):
         _make_folders(host, direction, log_events, qlog)
         key = None if key_file is None else read_key(Path(key_file))
@@ -148,7 +150,7 @@ def send(
             _check_carried(controller, wanted[0], schemes)
         if schemes and direction != "forward":
             raise PacelineError(
-                f"{controller} runs where it is, here: the server sends with controllers that are built in"
+                f"{controller} can only run on this host: the server sends with built-in controllers only"
             )
         work = _work(host, port, wanted, watch, key, logs, schemes, None if qlog is None else str(qlog))
         try:
@@ -176,8 +178,8 @@ def attended(
     watch: _core.SendWatch | _core.ListenWatch,
     view: View | None,
 ) -> tuple[_core.RunOutput, str, bool]:
-    """Does the work in a thread, shows meanwhile what there is, and stops it with Ctrl-C; what came of it, and whether
-    that was."""
+    """Do the work in a thread, show its state meanwhile, and stop it on Ctrl-C; returns its result, and whether it was
+    stopped."""
     interrupted = False
     with ThreadPoolExecutor(1, "paceline-flows") as threads:
         done = threads.submit(work)
@@ -194,7 +196,7 @@ def attended(
 
 
 def cut_logs(notes: Mapping[str, Any]) -> list[str]:
-    """Of the flows whose ends `notes` tell of, those with a log that ends before them, and why."""
+    """The flows in `notes` whose log is incomplete, and why."""
     return [
         f"The log of {flow['flow']}[{flow['instance']}] ends before it: {flow['log_cut']}."
         for flow in notes["flows"]
@@ -203,34 +205,34 @@ def cut_logs(notes: Mapping[str, Any]) -> list[str]:
 
 
 def _check_transport(host: str, changes: Mapping[str, Any], *, over_quic: bool) -> None:
-    """What stands before HOST says whether flows go over QUIC. Raises PacelineError where `set` says otherwise, or
-    wants what no real connection over QUIC has."""
+    """Raise PacelineError if `set` contradicts the prefix of `host`, which decides whether flows go over QUIC, or wants
+    something that no real QUIC connection supports."""
     transport = changes.get("transport")
     if over_quic and transport not in (None, "quic"):
         raise PacelineError(
-            f"{option('set')} transport: flows to {QUIC}HOST go over QUIC: leave out one of them"
+            f"{option('set')} transport: {QUIC}HOST already selects QUIC: leave out one of them"
         )
     if not over_quic and transport == "quic":
         raise PacelineError(f"{option('set')} transport: put {QUIC} before {host} for flows over QUIC")
     bundle = next((key for key in changes if key.split(".")[0] == "bundle"), None)
     if over_quic and bundle is not None:
         raise PacelineError(
-            f"{option('set')} {bundle}: in real time no flows share a connection of QUIC: leave it out, and each has a "
-            "connection and a controller of its own; `paceline run` simulates flows that share one"
+            f"{option('set')} {bundle}: flows cannot share a QUIC connection in real time: leave it out, and each has "
+            "its own connection and controller; `paceline run` simulates flows that share one"
         )
 
 
 def check_flows(flows: Sequence[_Flow], schemes: Sequence[_core.Scheme]) -> None:
-    """Raises PacelineError for what flows between hosts cannot be. What the kernel carries it takes as it is."""
+    """Raise PacelineError for what flows between hosts do not support. Kernel flows are not checked."""
     for flow in flows:
         name, instance, *_, kernel, _ = flow
-        if instance == 0 and kernel is None:  # the others of a name are like it
+        if instance == 0 and kernel is None:  # other instances are the same
             for key, mistake in _core.live_mistakes(flow, list(schemes)):
                 raise PacelineError(f"flow.{name}.{key}: {mistake}")
 
 
 def _check_carried(controller: str, flow: _Flow, schemes: list[_core.Scheme]) -> None:
-    """Raises PacelineError for a controller that real QUIC does not go with."""
+    """Raise PacelineError for a controller that real QUIC does not support."""
     if controller.startswith(KERNEL):
         why = "is the kernel's TCP, which does not go over QUIC"
     else:
@@ -245,7 +247,7 @@ def _check_carried(controller: str, flow: _Flow, schemes: list[_core.Scheme]) ->
 
 
 def _carried() -> list[str]:
-    """The controllers that real QUIC carries."""
+    """The controllers that real QUIC supports."""
     names: list[str] = [entry["name"] for entry in json.loads(_core.schemes())]
     return [
         name
@@ -265,7 +267,7 @@ def _server(host: str, port: int, max_rate: str | None) -> tuple[str, int]:
 
 
 def _at_options(text: str, app: str | None, rate: str | None) -> str:
-    """Mistakes in a flow's table, at the options that its keys come from."""
+    """Mistakes in a flow's table, attributed to the options that set its keys."""
     options = {"cc": option("cc"), "for": option("duration_s"), "": ""}
     if app is not None:
         options |= dict.fromkeys(("app", "app.kind"), option("app"))
@@ -291,7 +293,7 @@ def _work(
     schemes: list[_core.Scheme],
     qlogs: str | None,
 ) -> Callable[[], tuple[_core.RunOutput, str]]:
-    """What sends the flows to their end."""
+    """The function that sends the flows to their end."""
     if host.startswith(rtp.SCHEME):
         receiver = rtp.Receiver.parse(host).ports()
         return lambda: _core.send_rtp(receiver, wanted[0], watch, logs, schemes)
@@ -299,11 +301,11 @@ def _work(
 
 
 def _make_folders(host: str, direction: str, log_events: str | Path | None, qlog: str | Path | None) -> None:
-    """Makes the folders of event logs and of connections' logs. Raises PacelineError where there would be none."""
+    """Create the folders of event logs and of QUIC logs. Raises PacelineError if there would be no logs."""
     if log_events is not None:
         if host.startswith(QUIC) and direction == "reverse":
             raise PacelineError(
-                f"{option('log_events')} logs what the controller at the flow's sender was told, which is the server "
+                f"{option('log_events')} logs the events of the controller at the flow's sender, which is the server "
                 "here: send from here, or both ways"
             )
         files.make_directory(Path(log_events))
@@ -315,8 +317,8 @@ def _make_folders(host: str, direction: str, log_events: str | Path | None, qlog
 
 
 def for_logs(folder: Path, *, shared: bool = False) -> Path:
-    """The folder of connections' logs, made if there is none. Raises PacelineError if others are there, unless it is
-    `shared` with them, or if it cannot be made."""
+    """The folder of QUIC logs, created if necessary. Raises PacelineError if it has other files, unless it is `shared`,
+    or if it cannot be created."""
     if folder.exists() and not folder.is_dir():
         raise PacelineError(f"{option('qlog')}: {folder} is a file, and logs go to a folder")
     try:
@@ -347,7 +349,7 @@ def _settings(
         raise PacelineError(
             f"datagrams without a controller need a rate: {option('rate', '2Mbit/s')}"
             if rate is None
-            else f"{option('rate')} is the rate of {option('cc', 'udp')}; others find theirs"
+            else f"{option('rate')} is the rate of {option('cc', 'udp')}; other controllers find their own"
         )
     settings = [("cc", controller)]
     if app is not None:
@@ -387,15 +389,14 @@ def listen(
     schemes: Sequence[_core.Scheme] = (),
     qlogs: tuple[str, int, int] | None = None,
 ) -> _core.Server:
-    """The server at the address; without one with a key, or if it is for `strangers`, at all addresses (IPv6's takes
-    IPv4 too, and where there is no IPv6, IPv4's), else at this host's own, 127.0.0.1. Its bounds are the highest rate
-    of a flow (bit/s), the longest flow (s), flows at a time and the bytes of memory that these take; in the folder
-    `results` it leaves what it measures; `qlogs` is a folder for logs of connections over QUIC, how many files and how
-    many bytes of them there may be, with those of earlier servers. Raises LiveError, NeedsLinux, and PacelineError also
-    if strangers reach the address and are not meant."""
+    """A server at the address. Without one, it listens at all addresses if there is a key or it is open to `strangers`
+    (IPv6's socket takes IPv4 too; without IPv6, IPv4's), else at 127.0.0.1. Limits: the maximum rate of a flow (bit/s),
+    the longest flow (s), concurrent flows and their memory in bytes. `results` is a folder for its measurements;
+    `qlogs` is a folder for QUIC logs, with the limits on files and bytes, including earlier servers'. Raises LiveError,
+    NeedsLinux, and PacelineError, also if strangers can reach the address but are not admitted."""
     linux.needed("serving flows")
     if key is not None and strangers:
-        raise PacelineError("--key-file lets in who has the key, --open everybody: one of them")
+        raise PacelineError("--key-file admits holders of the key, --open everybody: give only one of them")
     everywhere = ["[::]", "0.0.0.0"]  # noqa: S104 (a server serves)
     if bind is None:
         addresses = everywhere if strangers or key is not None else ["127.0.0.1"]
@@ -406,8 +407,8 @@ def listen(
             raise PacelineError(f"--bind {bind} is no IP address") from None
         if not (strangers or key is not None or ip.is_loopback):
             raise PacelineError(
-                f"--bind {bind}: others reach this address, so say who may come: --key-file FILE lets in who has the "
-                "key (`paceline key` makes one), --open everybody"
+                f"--bind {bind}: others can reach this address, so say who may connect: --key-file FILE admits holders "
+                "of the key (`paceline key` makes one), --open everybody"
             )
         addresses = [f"[{bind}]" if ip.version == 6 else bind]
     for n, address in enumerate(addresses):

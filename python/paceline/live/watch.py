@@ -21,19 +21,19 @@ from paceline.results.results import Results
 from paceline.results.store import claim
 
 EVERY_S = 0.01
-"""How often a connection's internals are read."""
+"""The interval at which a connection's internals are read."""
 SEARCH_EVERY_S = 0.05
-"""How often new connections are searched for."""
+"""The interval at which new connections are searched for."""
 
 _LOOK_S = 0.05
 _GRACE_S = 2.0
 
 View = Callable[[dict[str, Any]], None]
-"""Is told what is being followed, some times a second: time_s, connections, ended."""
+"""Called some times a second with what is followed: time_s, connections, ended."""
 
 
 class CommandError(PacelineError):
-    """The command cannot be run. The exit code is a shell's: 127 if it is not there, else 126."""
+    """The command cannot be run. The exit code is a shell's: 127 if it does not exist, else 126."""
 
     def __init__(self, command: Sequence[str], error: OSError) -> None:
         self.exit_code = 127 if isinstance(error, FileNotFoundError) else 126
@@ -53,14 +53,15 @@ def watch(
     out: str | Path | None = None,
     view: View | None = None,
 ) -> Results:
-    """Follows the kernel-TCP connections with a port at either end, those of processes and their descendants, or those
-    of a command that it runs; with `everything` all of the network namespace.
+    """Follow the kernel-TCP connections with a port at either end, or of processes and their descendants, or of a
+    command that it runs; with `everything` all in the network namespace.
 
-    It ends after `duration_s` (and then ends the command), when the processes or the command have ended, or with a
-    KeyboardInterrupt, which it keeps to itself: what has been read by then is the result, and the manifest's
-    `interrupted` says so. Each connection is a flow named after its program, in the direction of most of its payload;
-    recordings are `kernel`, `cwnd` and `rate` (docs/watch.md). The manifest's `exit_code` is the command's (128 + N if
-    signal N ended it), its `notes` what a reader should know. With `out` all is also written there.
+    It ends after `duration_s` (and then ends the command), when the processes or the command have ended, or on Ctrl-C,
+    which raises nothing: the result is what has been read by then, and the manifest's `interrupted` says so. Each
+    connection is a flow named after its program, in the direction of most of its payload; recordings are `kernel`,
+    `cwnd` and `rate` (docs/watch.md). The manifest's `exit_code` is the command's (128 + N if signal N ended it), its
+    `notes` say what a reader should know. With `out` everything is also written there.
+
     Raises NeedsLinux, PacelineError, StorageError, CommandError.
     """
     linux.needed("watching the kernel's TCP")
@@ -85,7 +86,7 @@ def watch(
                 watching.finish() if child else watching.stop()
                 wait([done])
                 if child is not None and child.poll() is None:
-                    # The time was up before the command was done: it is not ours to leave behind.
+                    # Time is up before the command has ended: do not leave it running.
                     exit_code = _end(child, at_once=True)
         output = done.result()
         record = live_record(output)
@@ -133,7 +134,7 @@ def _open(
 
 @contextlib.contextmanager
 def _adopting(wanted: bool) -> Iterator[None]:
-    """While it lasts, processes that the command leaves behind stay descendants of this one."""
+    """Within the block, processes that the command leaves behind stay descendants of this one."""
     if wanted:
         _core.adopt_orphans(True)
     try:
@@ -156,7 +157,7 @@ def _look(
     child: subprocess.Popen[bytes] | None,
     view: View | None,
 ) -> int | None:
-    """Waits for the end, and shows what is followed; the command's exit code."""
+    """Wait for the end, and show what is followed; returns the command's exit code."""
     while not done.done():
         if child is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -169,7 +170,7 @@ def _look(
 
 
 def _end(child: subprocess.Popen[bytes] | None, *, at_once: bool = False) -> int | None:
-    """Ends the command: Ctrl-C has reached it as well, so it may be about to; then by TERM, then by KILL."""
+    """End the command: Ctrl-C has reached it as well, so first wait; then TERM, then KILL."""
     if child is None:
         return None
     for signal in (None, child.terminate, child.kill):
