@@ -243,7 +243,7 @@ def test_how_long_browsers_may_take_has_a_range_and_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for ready in (0.5, 601.0):
-        with pytest.raises(PacelineError, match=f"ready_s = {ready:g}: browsers have from 1 s to 600 s"):
+        with pytest.raises(PacelineError, match=f"ready_s = {ready:g}: must be 1 s to 600 s"):
             paceline.call(paceline.parse(CALL), ready_s=ready)
 
     class Never:

@@ -150,7 +150,7 @@ def test_what_cannot_be_replayed_is_told_so(tmp_path: Path) -> None:
             paceline.call_log(path, replay=[replay])
         return str(error.value)
 
-    assert said(*sent).endswith("it has no RTCP, so that nothing that a sender heard can be replayed")
+    assert said(*sent).endswith("it has no RTCP, so there is no feedback to replay")
     text = said(*sent, (encrypted, True), (encrypted, True))
     assert "of 2 packets of RTCP 2 could not be read, as where they are encrypted (SRTCP)" in text
     assert "did you mean `gcc`?" in said(*sent, (encrypted, True), replay="gc")

@@ -230,7 +230,7 @@ def test_runs_that_fail_have_no_rows_and_no_run_at_all_is_an_error(monkeypatch: 
     assert [set(notes) for notes in found.manifest["notes"]] == [{"server", "host", "flows"}]
     with (
         pytest.warns(UserWarning, match="no vegas; the run is left out"),
-        pytest.raises(PacelineError, match="no run came to its end") as error,
+        pytest.raises(PacelineError, match="no run ended well") as error,
     ):
         paceline.emulate(scenario("[flow.a]\n"), seed=3)
     assert error.value.exit_code == 1

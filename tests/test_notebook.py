@@ -344,7 +344,7 @@ def test_results_draw_what_they_recorded() -> None:
     for arguments, words in [
         ({"y": "rate"}, r'rate was not recorded: run again with record=\("rate",\)'),
         ({"y": "cwnd", "flow": "film"}, "cwnd of flow film: flows recorded: media"),
-        ({"y": "queue", "flow": "media"}, "queue of flow media: it is of no flows"),
+        ({"y": "queue", "flow": "media"}, "queue of flow media: this recording is not about flows"),
         ({"y": "cwnd", "seed": 9}, "no run with seed 9; there are 1, 2"),
         ({"y": "cwnd", "x": "delay"}, "cwnd is drawn over time: x and by"),
     ]:

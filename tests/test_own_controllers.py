@@ -522,7 +522,7 @@ def test_a_failing_controller_over_an_emulated_path(flow: str) -> None:
     text = '[link.bottleneck]\nrate = "8 Mbit/s"\ndelay = "15 ms"\n[flow.out]\n[flow.back]\nfrom = "right"\n'
     text += 'to = "left"\n'
     with (
-        pytest.raises(paceline.LiveError, match="no run came to its end"),
+        pytest.raises(paceline.LiveError, match="no run ended well"),
         pytest.warns(UserWarning, match="(?s)failed at .*by chance") as warned,
     ):
         paceline.emulate(

@@ -80,7 +80,7 @@ def test_logs_have_flows_too(run: Path, monkeypatch: pytest.MonkeyPatch, tmp_pat
     ("words", "says"),
     [
         (["--flow", "fim"], "--flow fim: nothing was recorded of such a flow; {run} has film, pair"),
-        (["--flow", "film", "--kind", "queue"], "queue of flow film: it is of no flows"),
+        (["--flow", "film", "--kind", "queue"], "queue of flow film: this recording is not about flows"),
         (["--flow", "pair", "--kind", "playout"], "playout of flow pair: flows recorded: film"),
         (["--flow", "film", "--kind", "occupancy"], "--flow: occupancy is of queues, not of flows"),
     ],

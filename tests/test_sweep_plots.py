@@ -519,15 +519,15 @@ def test_letters_in_a_pdf_are_fonts_of_type_42_and_its_bytes_are_the_same_again(
         ({"y": "speed"}, r'no metric "speed" in these results. There are: flows: goodput_bps'),
         ({"x": "dely"}, '"dely" is not varied here; there are delay, cc, flow'),
         ({"by": ["rate"]}, '"rate" is not varied here; there are delay, cc, flow'),
-        ({"x": "delay", "by": ["delay"]}, "lies along the axis"),
+        ({"x": "delay", "by": ["delay"]}, "is the axis"),
         ({"flow": ["movie"]}, "no flow movie has goodput_bps; there are film, web"),
         ({"flow": "movie", "by": "cc"}, "no flow movie has goodput_bps; there are film, web"),
         (
             {"width": "slide"},
-            'width = "slide": a figure is as wide as a column or a page, or as a length, 4in',
+            'width = "slide": must be a column or a page, or a length, as 4in',
         ),
-        ({"width": "1in"}, "width = 1in: a figure is 2in to 20in wide"),
-        ({"y": "runs.duration_s", "flow": ["film"]}, "runs.duration_s is not of single flows"),
+        ({"width": "1in"}, "width = 1in: must be 2in to 20in"),
+        ({"y": "runs.duration_s", "flow": ["film"]}, "runs.duration_s is not a measure of single flows"),
     ],
 )
 def test_what_is_not_there_is_named_with_what_is(wanted: dict[str, Any], message: str) -> None:
@@ -541,7 +541,7 @@ def test_too_much_for_a_figure_is_refused() -> None:
         swept(many).plot("goodput_bps")
     with pytest.raises(PacelineError, match="13 panels of flow are too many"):
         swept(GRID, tuple(f"f{n}" for n in range(13))).plot("goodput_bps")
-    with pytest.raises(PacelineError, match="nothing is varied"):
+    with pytest.raises(PacelineError, match="are not a sweep"):
         Results([RunRecord(1, {"flows": []})], {}).plot("goodput_bps")
     nothing = swept(GRID, value=lambda *_: None)
     with pytest.raises(PacelineError, match=r"flows\.goodput_bps has no value"):

@@ -1,4 +1,4 @@
-"""Chromium without a window."""
+"""Headless Chromium."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from paceline.errors import PacelineError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _NICE = 5
-"""The emulator must not wait for browsers: what it does too late looks like a queue to them."""
+"""The emulator must not wait for browsers: its lateness looks like a queue to them."""
 
 _OFF = (
-    "WebRtcHideLocalIpsWithMdns",  # addresses as names that nobody resolves here
+    "WebRtcHideLocalIpsWithMdns",  # it hides addresses behind names that cannot be resolved here
     "MediaRouter",
     "OptimizationHints",
     "Translate",
 )
 _FLAGS = (
     "--headless=new",
-    "--no-sandbox",  # which makes namespaces of its own, and refuses root
+    "--no-sandbox",  # the sandbox needs its own namespaces, and refuses root
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
@@ -54,7 +54,7 @@ def find() -> str:
 
 
 def version(program: str) -> str:
-    """What the browser calls itself; empty if it does not say."""
+    """The browser's version string; empty if it gives none."""
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     return said.stdout.strip()
 
@@ -65,7 +65,7 @@ def event_logs(where: Path, end: str) -> Path:
 
 
 def start(program: str, where: Path, end: str) -> subprocess.Popen[bytes]:
-    """Begins the browser of one end, which opens the page of that end's server and logs its connections. It ends with
+    """Start the browser of one end, which opens the page of that end's server and logs its connections. It ends with
     the path."""
     event_logs(where, end).mkdir(exist_ok=True)
     with (where / f"{end}-chromium.txt").open("wb") as log:

@@ -1,4 +1,4 @@
-"""`paceline.call`: a scenario whose `gcc` flows are Chromium's calls, in real time."""
+"""`paceline.call`: a scenario in real time with Chromium's calls as its `gcc` flows."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from paceline.scenarios.scenario import ScenarioLike, load, written
 from paceline.simulate.points import seeds_from
 
 KIND = "call"
-"""What the manifest of such a run directory says."""
+"""The kind in the manifest of such a run directory."""
 RECORD_EVERY_S = 0.2
-"""How often getStats is asked: often enough for a second's rates, and little beside what a call costs."""
+"""The interval of getStats: short enough for a second's rates, and cheap compared with a call."""
 MOST_READY_S = 600.0
 _QUEUE_EVERY_S = 0.02
 _PATIENCE_S = 20.0
@@ -40,8 +40,8 @@ _RECORD = ("rate", "rtcp", "queue")
 
 @dataclass(frozen=True)
 class _Plan:
-    """What all runs of a scenario have in common: its resolved table, its calls, its path's file, its flows that are no
-    calls, the browser, the folder for the browsers' own logs, and how long the browsers may take to start."""
+    """The common part of a scenario's runs: its resolved table, its calls, its path's file, its other flows, the
+    browser, the folder for the browsers' own logs, and the browsers' start-up time."""
 
     table: Mapping[str, Any]
     calls: list[dict[str, Any]]
@@ -53,7 +53,7 @@ class _Plan:
 
     @property
     def lead_s(self) -> float:
-        """How much later than the path the scenario begins."""
+        """The delay of the scenario's beginning after the path's."""
         return ends.lead_s(self.ready_s)
 
 
@@ -68,20 +68,22 @@ def call(
     event_logs: str | Path | None = None,
     ready_s: float = ends.READY_S,
 ) -> Results:
-    """Runs a scenario in real time with Chromium's WebRTC as its `gcc` flows, one run after the other.
+    """Run a scenario in real time with Chromium's WebRTC as its `gcc` flows, one run after the other.
 
-    Between two namespaces lies what `paceline path` makes of the links; at each end runs a headless Chromium, and the
-    near one sends a video of its own in each call, from the flow's start to its stop, at most at the encoder's
-    `max_rate`. All other flows are as in `paceline.emulate`. Seeds are those of the path's draws. Tables and the
-    recordings `rate`, `rtcp` and `queue` are those of a simulated run, null where a browser does not tell
-    (docs/chromium.md). `event_logs` is a folder for the browsers' own logs (RtcEventLog), one of each connection and
-    end, for `paceline.call_log`. The browsers may take `ready_s` to start, 1 to 600 s, by which the path is there
-    before the scenario. `out` is as of `paceline.emulate`. Raises NeedsLinux, PathError, PacelineError,
-    ScenarioError, StorageError, Interrupted.
+    Between two namespaces is the path that `paceline path` makes of the links. A headless Chromium runs at each end;
+    the near one sends a separate video in each call, from the flow's start to its stop, at most at the encoder's
+    `max_rate`. All other flows are as in `paceline.emulate`. Seeds are those of the path's random draws. Tables and the
+    recordings `rate`, `rtcp` and `queue` are those of a simulated run, null where a browser reports nothing
+    (docs/chromium.md). `event_logs` is a folder for the browsers' own logs (RtcEventLog), one per connection and end,
+    for `paceline.call_log`. The browsers have `ready_s` to start, 1 to 600 s; the path runs that much longer before the
+    scenario begins. `out` is as in `paceline.emulate`. Raises NeedsLinux, PathError, PacelineError, ScenarioError,
+    StorageError, Interrupted.
     """
     linux.needed("a real call")
     if not 1 <= ready_s <= MOST_READY_S:
-        raise PacelineError(f"ready_s = {ready_s:g}: browsers have from 1 s to {MOST_READY_S:g} s to start")
+        raise PacelineError(
+            f"ready_s = {ready_s:g}: must be 1 s to {MOST_READY_S:g} s, for browsers to start"
+        )
     loaded = load(scenario, set)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     program = browser.find()
@@ -109,7 +111,7 @@ def call(
 
 
 def _planned(scenario: _core.Scenario, program: str, event_logs: Path | None, ready_s: float) -> _Plan:
-    """Raises PacelineError for what no real path, no live flow and no call can be."""
+    """Raise PacelineError for what no real path, live flow or call supports."""
     table = tomllib.loads(scenario.to_toml())
     calls, path = plan.calls(table), plan.path(table, ends.lead_s(ready_s))
     flows = {name: flow for name, flow in table["flow"].items() if flow["cc"] != plan.CC}
@@ -128,7 +130,7 @@ def _run(
     *,
     stop: _core.PathStop,
 ) -> RunRecord:
-    """One run. Raises PacelineError if a call did not come about."""
+    """Run once. Raises PacelineError if a call was not established."""
     with tempfile.TemporaryDirectory(prefix="paceline-", ignore_cleanup_errors=True) as name:
         where = Path(name)
         _prepare(where, planned, scenario.duration_s, record_every_s)
@@ -161,7 +163,7 @@ def _run(
 
 
 def _keep(where: Path, kept: Path, seed: int) -> None:
-    """Copies the event logs of both ends, in the order of their connections. Raises StorageError."""
+    """Copy the event logs of both ends, in the order of their connections. Raises StorageError."""
     files.make_directory(kept)
     for end in ("near", "far"):
         logs = sorted(browser.event_logs(where, end).iterdir(), key=lambda log: log.stat().st_mtime_ns)
@@ -170,7 +172,7 @@ def _keep(where: Path, kept: Path, seed: int) -> None:
 
 
 def _prepare(where: Path, planned: _Plan, lasts_s: float, every_s: float) -> None:
-    """Writes what both ends read. Raises StorageError."""
+    """Write the files that both ends read. Raises StorageError."""
     width, height = plan.picture(planned.calls)
     files.write_whole(where / "path.toml", planned.path)
     files.write_json(
@@ -195,7 +197,7 @@ def _failure(where: Path) -> str:
     for name in (ends.FAILED, f"{ends.OTHERS}/near.txt", "near-notes.txt"):
         if (where / name).exists():
             return (where / name).read_text().strip()
-    return "nothing was said of why; this host may be too busy"
+    return "no reason was given; this host may be too busy"
 
 
 def _record(where: Path, planned: _Plan, ran: paths.PathRun, seed: int) -> RunRecord:
@@ -211,7 +213,7 @@ def _record(where: Path, planned: _Plan, ran: paths.PathRun, seed: int) -> RunRe
             for end in ("near", "far")
         )
         if not near or not far:
-            raise LiveError(f"{table['name']}: call {one['name']} did not come about: {_failure(where)}")
+            raise LiveError(f"{table['name']}: call {one['name']} was not established: {_failure(where)}")
         of = (pl.lit(one["name"]).alias("flow"), pl.lit(0, pl.Int64).alias("instance"))
         flows.append(tables.flow(one, near, far, warm))
         rates.append(tables.rate(near, far, one["start_s"]).select(*of, pl.all()))
@@ -242,8 +244,8 @@ def _record(where: Path, planned: _Plan, ran: paths.PathRun, seed: int) -> RunRe
 
 
 def _moved(others: RunRecord, zero: float) -> pl.DataFrame:
-    """The rates of the flows that are no calls, with times since the scenario's `zero` (by `time.monotonic`) in place
-    of when their ends had found each other."""
+    """The rates of the other flows, with times since the scenario's `zero` (by `time.monotonic`) instead of since their
+    ends connected."""
     began = [flow["began_s"] for flow in others.summary["notes"]["flows"] if flow.get("began_s") is not None]
     late = min(began) - zero if began else 0.0
     return others.series["rate"].with_columns(pl.col("time_s") + late)

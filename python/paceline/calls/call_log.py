@@ -1,4 +1,4 @@
-"""`paceline.call_log`: a call that was logged by a browser or captured, as the tables and recordings of a run."""
+"""`paceline.call_log`: a logged or captured call, as the tables and recordings of a run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from paceline.results.store import claim
 from paceline.scenarios import named_parameters
 
 KIND = "call-log"
-"""What the manifest of such a run directory says."""
+"""The kind in the manifest of such a run directory."""
 _STREAMS = {"outbound-rtp": "out", "inbound-rtp": "in"}
 _MOST_DAYS = 30
-"""Days that a capture may span: it has a row for each second."""
+"""The limit on the days that a capture may span: it has a row for each second."""
 _EVERY_S = 0.1
-"""From one row of a replay to the next."""
+"""The interval of a replay's rows."""
 
 
 @checked(replay=NAMES)
@@ -36,17 +36,17 @@ def call_log(
     rtp_logs: str | Path | None = None,
     replay: Sequence[str] = (),
 ) -> Results:
-    """Reads what was logged of calls: a dump of chrome://webrtc-internals, an event log of libwebrtc (RtcEventLog), or
-    a capture of RTP and RTCP, pcap or pcapng.
+    """Read logs of calls: a dump of chrome://webrtc-internals, an event log of libwebrtc (RtcEventLog), or a capture of
+    RTP and RTCP, pcap or pcapng.
 
-    Of the last two `rtp_logs` is a folder for logs in the format of RFC 8868, section 3.1, and `replay` names
-    controllers that are shown what the sender has sent and heard, as "nada" or "gcc:start_rate=1e6": what they would
-    have allowed, open loop.
+    For the last two, `rtp_logs` is a folder for logs in the format of RFC 8868, section 3.1, and `replay` names
+    controllers, as "nada" or "gcc:start_rate=1e6", that receive the sender's packets and feedback: the result is what
+    they would have allowed, open loop.
 
-    Each stream of RTP is a flow. Recordings are `rate`, with a row for each second; `rtcp`, with what the sender's
-    controller allowed, and each controller that was replayed as a flow; of the last two formats also `feedback` and
-    `reports`. Times count from the first packet or row. What a log does not tell is null (docs/call-log.md). Raises
-    PacelineError for what is no log or cannot be replayed, StorageError.
+    Each stream of RTP is a flow. Recordings are `rate`, with a row for each second; `rtcp`, with the rate allowed by
+    the sender's controller, and each replayed controller as a flow; for the last two formats also `feedback` and
+    `reports`. Times count from the first packet or row. Values that a log lacks are null (docs/call-log.md). Raises
+    PacelineError for an invalid log or one that cannot be replayed, StorageError.
     """
     log = Path(path)
     start = _start(log)
@@ -63,7 +63,7 @@ def call_log(
         record, streams = _of_events(log, events, replay)
     elif rtp_logs is not None or replay:
         raise PacelineError(
-            f"{log} is neither a capture nor an event log of libwebrtc: only of these there are packets"
+            f"{log} is neither a capture nor an event log of libwebrtc: only these contain packets"
         )
     else:
         record = _record(log.name, dump.read(log))
@@ -89,17 +89,17 @@ def _start(log: Path) -> bytes:
         with files.opened(log) as file:
             return file.read(4)
     except OSError:
-        return b""  # who reads it as a dump says why
+        return b""  # reading it as a dump reports the error
 
 
 def _is_of_calls(path: Path) -> bool:
-    """Whether it is a capture or an event log. Dumps are JSON, as much else is."""
+    """Whether it is a capture or an event log. Dumps are JSON, like many other files."""
     start = _start(path)
     return captures.is_capture(start) or event_log.is_event_log(start)
 
 
 def _of_capture(log: Path, capture: captures.Capture, replay: Sequence[str]) -> RunRecord:
-    """The streams at each interface as the flows of a run, and what their senders heard."""
+    """The streams at each interface as the flows of a run, and the feedback to their senders."""
     begin = min(packet.time for stream in capture.streams for packet in stream.packets)
     end = max(packet.time for stream in capture.streams for packet in stream.packets)
     days = (end - begin) / (86_400 * 1e9)
@@ -124,12 +124,12 @@ def _of_capture(log: Path, capture: captures.Capture, replay: Sequence[str]) -> 
         label = name if len(senders) > 1 else ""
         series.heard(log, sender, replay, label=label)
     if replay and not senders:
-        raise PacelineError(f"{log}: it has no RTCP, so that nothing that a sender heard can be replayed")
+        raise PacelineError(f"{log}: it has no RTCP, so there is no feedback to replay")
     return _run(log.name, (end - begin) / 1e9, rows, series, list(senders.values()), more)
 
 
 def _of_sealed(capture: captures.Capture) -> Iterator[dict[str, Any]]:
-    """What a reader should know of what is encrypted or cut in the packets of a capture."""
+    """Notices on the encrypted or truncated packets of a capture."""
     if count := capture.sealed["DTLS"]:
         text = (
             "Ends agreed on keys by DTLS: the payload is encrypted by SRTP, which leaves headers in the clear; its "
@@ -148,7 +148,7 @@ def _of_sealed(capture: captures.Capture) -> Iterator[dict[str, Any]]:
 
 
 def _of_events(log: Path, events: _core.CallLog, replay: Sequence[str]) -> tuple[RunRecord, list[Stream]]:
-    """The streams of one end as the flows of a run, what its controller thought and what it heard."""
+    """The streams of one end as the flows of a run, its controller's estimates and the feedback it received."""
     found = event_log.streams(events)
     if not found:
         raise PacelineError(f"{log}: no packet of RTP is in it")
@@ -169,7 +169,7 @@ def _of_events(log: Path, events: _core.CallLog, replay: Sequence[str]) -> tuple
 
 
 def _sent(stream: Stream) -> dict[str, Any]:
-    """The row of a stream at its sender, who does not know what has come of it."""
+    """The row of a stream at its sender, who does not know its packets' fate."""
     of = measures(stream)
     return {
         "from": of["from"],
@@ -193,8 +193,8 @@ class _Series:
     def heard(
         self, log: Path, sender: _core.CallLog, replay: Sequence[str], label: str = "", begin_s: float = 0.0
     ) -> None:
-        """What an end has heard of what it sent, and what controllers make of that. Raises PacelineError where it has
-        not what they go by."""
+        """Add the feedback that an end received on its packets, and the controllers' replay. Raises PacelineError if it
+        lacks what they need."""
         after = pl.col("time_s") - begin_s
         named = f" {label}" if label else ""
         for table in _tables(sender.feedback()).values():
@@ -215,12 +215,12 @@ class _Series:
                 self.add("rtcp", f"{text}{named}", table.with_columns(after))
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All of them."""
+        """All recordings, by kind."""
         return {kind: pl.concat(parts, how="diagonal") for kind, parts in self.kinds.items()}
 
 
 def _scheme(text: str) -> tuple[str, list[tuple[str, float]]]:
-    """A controller and its parameters out of CC[:KEY=VALUE,...]. Raises PacelineError."""
+    """A controller and its parameters from CC[:KEY=VALUE,...]. Raises PacelineError."""
     try:
         name, values = named_parameters.read(text)
         return name, named_parameters.numbers(name, values)
@@ -232,7 +232,7 @@ def _scheme(text: str) -> tuple[str, list[tuple[str, float]]]:
 
 
 def _tables(found: Sequence[_core.Series]) -> dict[str, pl.DataFrame]:
-    """Recordings of the core, null where they have no number."""
+    """Recordings from the core, with null for missing numbers."""
     return {
         kind: table.with_columns(pl.col(pl.Float64).fill_nan(None))
         for kind, table in series_tables(found).items()
@@ -261,7 +261,7 @@ def _run(
 
 
 def _notices(logs: Sequence[_core.CallLog]) -> Iterator[dict[str, Any]]:
-    """What a reader should know of what could not be read."""
+    """Notices on what could not be read."""
     if any(log.is_cut for log in logs):
         yield {
             "kind": "log-cut",
@@ -293,7 +293,7 @@ def _record(name: str, connections: dict[str, dump.Connection]) -> RunRecord:
 
 
 def _measures(stream: dump.Report) -> dict[str, Any]:
-    """The row of `flows` of one stream: what its counters grew by from the first row to the last one."""
+    """The row of `flows` for one stream: the growth of its counters from the first row to the last."""
     sends = stream.kind == "outbound-rtp"
     lasts = stream.times_s[-1] - stream.times_s[0]
     moved = _grew(stream, "bytesSent" if sends else "bytesReceived")
@@ -327,7 +327,7 @@ def _grew(stream: dump.Report, key: str) -> float | None:
 
 
 def _rate(stream: dump.Report, seconds: Sequence[float]) -> pl.DataFrame:
-    """The stream's payload between one row and the next."""
+    """The stream's payload rate between rows."""
     sends = stream.kind == "outbound-rtp"
     moved = stream.numbers("bytesSent" if sends else "bytesReceived")
     known = sorted((at, count) for at, count in zip(seconds, moved, strict=True) if count is not None)
@@ -346,7 +346,7 @@ def _rate(stream: dump.Report, seconds: Sequence[float]) -> pl.DataFrame:
 
 
 def _gauges(stream: dump.Report, reports: dump.Connection, begin: float) -> pl.DataFrame:
-    """Gauges under the names that a simulated `gcc` has: see `paceline.call`."""
+    """Gauges under the names of a simulated `gcc`: see `paceline.call`."""
     frame = _columns(stream, begin, {"targetBitrate": "encoder_bps"})
     used = {
         report.last("selectedCandidatePairId") for report in reports.values() if report.kind == "transport"

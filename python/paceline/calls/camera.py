@@ -1,4 +1,4 @@
-"""The picture that a call's camera shows."""
+"""The picture of a call's camera."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from paceline import files
 
 LASTS_S = 4
-"""After this Chromium begins the file anew."""
+"""The length of the video, which Chromium repeats."""
 _SEED = 1
 _NOISE = 24
-"""Levels of grey by which noise changes each pixel with each frame. The picture of Chromium's own fake camera is too
-simple to fill 1.5 Mbit/s."""
+"""Grey levels by which noise changes each pixel in each frame. The picture of Chromium's own fake camera is too simple
+to fill 1.5 Mbit/s."""
 
 
 def write(path: Path, width: int, height: int, frame_rate: int) -> None:
-    """Writes a raw video (YUV4MPEG2, 4:2:0) of a chequered pattern that moves, with noise. The same bytes each time.
+    """Write a raw video (YUV4MPEG2, 4:2:0) of a moving chequered pattern with noise. The bytes are always the same.
     Raises StorageError."""
     draws = np.random.Generator(np.random.PCG64(_SEED))
     x, y = np.meshgrid(np.arange(2 * width), np.arange(2 * height))

@@ -1,4 +1,4 @@
-"""The RTP and RTCP of a capture: its streams at each interface, and what an end that sends has sent and heard."""
+"""The RTP and RTCP of a capture: its streams at each interface, and each sender's packets and feedback."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ from paceline.emulator.fitting.packets import Datagram, datagrams
 from paceline.errors import PacelineError
 
 LEAST = 8
-"""Packets that make a stream: fewer may be anything that begins with the same bits."""
+"""The minimum packets of a stream: fewer may be anything that begins with the same bits."""
 _HEAD = struct.Struct(">BBHII")
 _ONE_BYTE = 0xBEDE
 
 _AGREE = 0.9
-"""Of a stream's packets at an interface the share that another interface has too where both are the same stream."""
+"""The share of a stream's packets at an interface that must also be at another for both to be the same stream."""
 _DTLS = (b"\xfe\xff", b"\xfe\xfd")
 _QUIC = (b"\x00\x00\x00\x01", b"\x6b\x33\x43\xcf", b"\xff\x00\x00")
-"""Versions of QUIC: 1 (RFC 9000), 2 (RFC 9369), and how those of the drafts begin."""
+"""Versions of QUIC: 1 (RFC 9000), 2 (RFC 9369), and the prefix of the drafts'."""
 
 _Key = tuple[int, int, tuple[bytes, int], tuple[bytes, int], int]
 
 
 @dataclass
 class Capture:
-    """What a capture has of calls."""
+    """The calls in a capture."""
 
     streams: list[Stream] = field(default_factory=list)
     """Each stream at each interface, in the order of their first packets."""
     places: list[tuple[int, bytes, bytes]] = field(default_factory=list)
-    """Of each stream: interface, source address, target address."""
+    """Each stream's interface, source address, target address."""
     controls: list[tuple[int, Datagram]] = field(default_factory=list)
     """RTCP: its interface, and the datagram."""
     sealed: Counter[str] = field(default_factory=Counter)
-    """Datagrams of DTLS and those that open connections of QUIC, whose contents are encrypted."""
+    """Encrypted datagrams: DTLS, and those that open QUIC connections."""
     padded: int = 0
-    """Packets whose padding cannot be told from payload, and counts as such."""
+    """Packets whose padding cannot be told from payload, and counts as payload."""
     unread: Unread = field(default_factory=Unread)
 
     def before(self) -> list[int | None]:
-        """Of each stream the place in `streams` of the same at the interface that it passed first, None there: another
-        interface, and packets that agree. An SSRC alone says nothing: each end chooses its own (RFC 3550 section 8)."""
+        """For each stream the index in `streams` of the same stream at the interface that it passed first, or None if
+        it is that one: another interface, and matching packets. An SSRC alone is not enough: each end chooses its own
+        (RFC 3550 section 8)."""
         firsts: dict[int, list[tuple[int, set[tuple[int, int, int]]]]] = {}
         found: list[int | None] = []
         for number, stream in enumerate(self.streams):
@@ -70,12 +71,12 @@ class Capture:
 
 
 def is_capture(start: bytes) -> bool:
-    """Whether a file that begins so is a capture."""
+    """Whether a file with these first bytes is a capture."""
     return start[:4] == PCAPNG or start[:4] in PCAP
 
 
 def read(path: Path) -> Capture:
-    """The calls of a capture. Raises PacelineError for what is none, or has no stream of RTP."""
+    """Read the calls of a capture. Raises PacelineError if it is invalid or has no stream of RTP."""
     try:
         with files.opened(path) as file:
             found = calls(file)
@@ -98,16 +99,17 @@ def read(path: Path) -> Capture:
 
 @dataclass
 class _Candidate:
-    """What may be a stream."""
+    """A possible stream."""
 
     stream: Stream
     place: tuple[int, bytes, bytes]
     padding: dict[int, int] = field(default_factory=dict)
-    """Of packets that say that they are padded, by their places, the last byte; -1 if the capture has it not."""
+    """The last byte of packets with the padding bit, by index; -1 if the capture lacks it."""
 
     def without_padding(self, *, sealed: bool) -> int:
-        """Takes the padding out of the sizes, and returns of how many packets it could not. Where the payload is
-        encrypted, the byte that counts is too, or one of an authentication tag stands there: it may be any number."""
+        """Subtract the padding from the sizes; returns the number of packets for which that is impossible. If the
+        payload is encrypted, so is the padding length, or an authentication tag takes its place: it may be any
+        number."""
         packets = self.stream.packets
         known = {at: count for at, count in self.padding.items() if count >= 0}
         if sealed or not all(0 < count <= packets[at].size for at, count in known.items()):
@@ -119,7 +121,7 @@ class _Candidate:
 
 
 def calls(file: IO[bytes]) -> Capture:
-    """The same of a file that is open."""
+    """Read the calls of an open capture."""
     found: dict[_Key, _Candidate] = {}
     agreed: set[frozenset[bytes]] = set()
     capture, relays = Capture(), Relays()
@@ -150,7 +152,7 @@ def calls(file: IO[bytes]) -> Capture:
         if _is_stream(candidate.stream.packets):
             capture.padded += padded
             streams.append((candidate.stream, candidate.place))
-    # Captures that were put together, or written by several processors, are not in the order of their times.
+    # Merged captures, or those of several processors, are not sorted by time.
     streams.sort(key=lambda one: one[0].packets[0].time)
     capture.streams = [stream for stream, _ in streams]
     capture.places = [place for _, place in streams]
@@ -159,8 +161,8 @@ def calls(file: IO[bytes]) -> Capture:
 
 
 def _sealed(kept: bytes) -> str | None:
-    """What a datagram is whose contents are encrypted, if it can be told: a record of DTLS (RFC 7983), or the beginning
-    of a connection of QUIC (RFC 8999: a long header with its version)."""
+    """The protocol of an encrypted datagram, if it can be recognised: a record of DTLS (RFC 7983), or the beginning of
+    a QUIC connection (RFC 8999: a long header with its version)."""
     if len(kept) >= 13 and 20 <= kept[0] <= 26 and kept[1:3] in _DTLS:
         return "DTLS"
     if len(kept) >= 7 and kept[0] >> 6 == 3 and kept[1:5].startswith(_QUIC):
@@ -174,7 +176,7 @@ def _is_rtcp(kept: bytes) -> bool:
 
 
 def _packet(datagram: Datagram) -> Packet | None:
-    """The packet that a datagram is, if it may be one (RFC 3550 section 5.1; RFC 7983, RFC 5761), padding and all."""
+    """A datagram as an RTP packet, if it may be one (RFC 3550 section 5.1; RFC 7983, RFC 5761), including padding."""
     kept = datagram.kept
     if len(kept) < 12 or kept[0] >> 6 != 2 or 192 <= kept[1] <= 223:
         return None
@@ -194,8 +196,8 @@ def _packet(datagram: Datagram) -> Packet | None:
 
 
 def _short(profile: int, extension: bytes) -> Iterator[tuple[int, int]]:
-    """The elements of a header extension that are two bytes long, with one-byte and with two-byte headers (RFC 8285
-    sections 4.2 and 4.3)."""
+    """The two-byte elements of a header extension, with one-byte and with two-byte headers (RFC 8285 sections 4.2 and
+    4.3)."""
     at = 0
     while at < len(extension):
         if extension[at] == 0:  # padding
@@ -214,7 +216,7 @@ def _short(profile: int, extension: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_stream(packets: Sequence[Packet]) -> bool:
-    """Whether most of the numbers follow one another."""
+    """Whether most of the sequence numbers are consecutive."""
     steps = [(b.number - a.number) & 0xFFFF for a, b in itertools.pairwise(packets)]
     near = sum(step < 1000 or step > 0xFFFF - 1000 for step in steps)
     return len(packets) >= LEAST and near > 0.9 * len(steps)
@@ -226,14 +228,14 @@ def _place(of: tuple[bytes, int]) -> str:
 
 
 def senders(capture: Capture, begin: int) -> dict[str, _core.CallLog]:
-    """What each host has sent to each other one and heard of it, at the first interface that its packets passed; times
-    are from `begin` on, in nanoseconds. Those without a word of RTCP back are left out. Raises ValueError for what
-    lasts too long."""
+    """Each host's packets to each other host and its feedback on them, at the first interface that its packets passed;
+    times are from `begin` on, in nanoseconds. Hosts without RTCP feedback are left out. Raises ValueError for a
+    capture that lasts too long."""
     groups: dict[tuple[tuple[int, bytes, bytes], int], list[Packet]] = {}
     twins: Counter[tuple[tuple[int, bytes, bytes], int]] = Counter()
     for stream, place, before in zip(capture.streams, capture.places, capture.before(), strict=True):
         if before is None:
-            # an SSRC on other ports of the same hosts is another stream, whose numbers are its own
+            # an SSRC on other ports of the same hosts is another stream, with its own sequence numbers
             twin = twins[place, stream.ssrc]
             twins[place, stream.ssrc] += 1
             groups.setdefault((place, twin), []).extend(stream.packets)
@@ -274,7 +276,7 @@ def _transport(packet: Packet, name: int | None) -> int | None:
 
 
 def _transport_id(packets: Sequence[Packet]) -> int | None:
-    """The id of the extension with transport-wide numbers: they run on over all packets of a sender, whatever their
+    """The ID of the extension with transport-wide numbers, which count over all packets of a sender, whatever their
     stream. None if there is none."""
     steps: Counter[int] = Counter()
     counts: Counter[int] = Counter()

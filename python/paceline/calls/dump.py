@@ -1,7 +1,7 @@
-"""What a dump of chrome://webrtc-internals says: its text is JSON, often compressed (gzip).
+"""Reads a dump of chrome://webrtc-internals: JSON text, often compressed (gzip).
 
-A dump has for each connection of a page series of the values that getStats gave each second, one for each report and
-key, named "REPORT-key". Series of one report end together; a key that came later has a shorter one.
+For each connection of a page a dump has series of the values that getStats returned each second, one per report and
+key, named "REPORT-key". The series of a report end together; a key that appeared later has a shorter one.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from paceline import files
 from paceline.errors import PacelineError
 
 MOST_BYTES = 64 << 20
-"""Of a dump's text; Chromium keeps 1000 values of each series, so that ten connections take some 10 MB."""
+"""The limit on a dump's text; Chromium keeps 1000 values of each series, so ten connections take some 10 MB."""
 MOST_VALUES = 100_000
-"""Of a series."""
+"""The limit on a series' values."""
 _GZIP = b"\x1f\x8b"
 _RTCSTATS = b"RTCStatsDump"
 
 
 @dataclass(frozen=True)
 class Report:
-    """The series of one report of getStats."""
+    """The series of one getStats report."""
 
     kind: str
     """Its type: "outbound-rtp", "inbound-rtp", "transport" and others."""
     times_s: list[float]
     """Seconds since 1970."""
     series: dict[str, list[Any]]
-    """By key, as long as `times_s`; None where there was no value yet."""
+    """By key, as long as `times_s`; None before the first value."""
 
     def numbers(self, key: str) -> list[float | None]:
-        """A series as numbers; None where there is none."""
+        """A series as numbers; None for missing ones."""
         found = self.series.get(key, [None] * len(self.times_s))
         return [float(v) if isinstance(v, int | float) and math.isfinite(v) else None for v in found]
 
@@ -52,7 +52,7 @@ Connection = Mapping[str, Report]
 
 
 def read(path: Path) -> dict[str, Connection]:
-    """The connections of a dump by their ids. Raises PacelineError for what is no dump, StorageError."""
+    """The connections of a dump by their IDs. Raises PacelineError for an invalid dump, StorageError."""
     try:
         found = json.loads(_text(path), parse_constant=lambda _: None)
     except (ValueError, RecursionError):
@@ -97,7 +97,7 @@ def _text(path: Path) -> bytes:
 
 
 def _reports(stats: Any) -> Iterator[tuple[str, Report]]:
-    """The reports of a connection that say when their values were taken."""
+    """The reports of a connection that have time stamps."""
     if not isinstance(stats, dict):
         return
     by_report: dict[str, dict[str, list[Any]]] = {}
@@ -105,7 +105,7 @@ def _reports(stats: Any) -> Iterator[tuple[str, Report]]:
     for name, one in stats.items():
         report, _, key = name.rpartition("-")
         values = _values(one)
-        if values and report and not key.endswith("]"):  # in brackets stands what the page made of others
+        if values and report and not key.endswith("]"):  # series with brackets are derived by the page
             by_report.setdefault(report, {})[key] = values
             kinds[report] = str(one.get("statsType"))
     for report, series in by_report.items():

@@ -1,4 +1,4 @@
-"""What runs at the two ends of the path: the server, the browser, and the flows that are no calls."""
+"""The programs at the two ends of the path: the server, the browser, and the flows that are not calls."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from paceline.calls import browser
 from paceline.calls.server import DIAL_S, Server
 
 READY_S = 12.0
-"""How long two browsers may take to start, unless told otherwise."""
+"""Default time for two browsers to start."""
 OTHERS = "others"
-"""The folder of the flows that are no calls, as in emulation."""
+"""The folder of the flows that are not calls, as in emulation."""
 ZERO = "zero.txt"
-"""When the scenario begins, there, by `time.monotonic`."""
+"""The file there with the scenario's beginning, by `time.monotonic`."""
 FAILED = "failed.txt"
 _AFTER_S = 1.5
-"""What is waited for at the end: the last rows."""
+"""The wait for the last rows at the end."""
 
 
 def lead_s(ready_s: float) -> float:
-    """How long the path runs before the scenario begins: the browsers start meanwhile, and dial."""
+    """How long the path runs before the scenario begins: meanwhile the browsers start and dial."""
     return ready_s + DIAL_S
 
 

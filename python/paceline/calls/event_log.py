@@ -1,4 +1,4 @@
-"""An event log of libwebrtc (RtcEventLog): its streams, and what its own controller thought."""
+"""An event log of libwebrtc (RtcEventLog): its streams, and its own controller's estimates."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from paceline.calls.streams import Packet, Stream
 from paceline.errors import PacelineError
 
 MAGIC = b"\x82\x01"
-"""How one begins: the key of the message that says where it begins."""
+"""The first bytes of a log: the key of the message that holds its beginning."""
 _OLD = b"\x0a"
 MOST_BYTES = 256 << 20
 """Chromium's own logs end at 60 MB."""
 
 
 def is_event_log(start: bytes) -> bool:
-    """Whether a file that begins so is an event log, of this format or the one before: text has no such second byte."""
+    """Whether a file with these first bytes is an event log, in this format or the previous one; text has no such
+    second byte."""
     return start[:2] == MAGIC or (start[:1] == _OLD and not start[1:2].isspace() and start[1:2] not in b'{["')
 
 
 def read(path: Path) -> _core.CallLog:
-    """Reads a log. Raises PacelineError for one of another version, a damaged and a too long one."""
+    """Read a log. Raises PacelineError for an unsupported version, a damaged log or one that is too long."""
     try:
         with files.opened(path) as file:
             content = file.read(MOST_BYTES + 1)
@@ -37,8 +38,8 @@ def read(path: Path) -> _core.CallLog:
 
 
 def streams(log: _core.CallLog) -> list[tuple[Stream, bool]]:
-    """Its streams in the order of their first packets, and whether each left; times are from 1970 on if the log tells
-    when it began."""
+    """Its streams in the order of their first packets, and whether each was sent; times are since 1970 if the log has
+    its beginning."""
     zero = (log.began_ms or 0) * 1_000_000
     found: dict[tuple[int, bool], Stream] = {}
     for at, left, ssrc, payload_type, number, timestamp, marker, payload, beside, _ in log.rtp():
@@ -51,8 +52,8 @@ def streams(log: _core.CallLog) -> list[tuple[Stream, bool]]:
 
 
 def estimates(log: _core.CallLog, begin_s: float) -> pl.DataFrame:
-    """What its controller thought over time, under the names that a simulated `gcc` has: `allowed_bps`, which it went
-    by in the end, and `delay_based_bps`."""
+    """Its controller's estimates over time, under the names of a simulated `gcc`: `allowed_bps`, the final one, and
+    `delay_based_bps`."""
     rows = [
         {"time_s": at - begin_s, ("delay_based_bps" if part == "delay" else "allowed_bps"): float(rate)}
         for at, part, rate in log.estimates()

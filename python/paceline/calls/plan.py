@@ -1,4 +1,4 @@
-"""What a scenario says of its calls and of their path, in the words of a browser and of `paceline path`."""
+"""A scenario's calls and path in the terms of a browser and of `paceline path`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from paceline.errors import PacelineError
 from paceline.scenarios.scenario import toml_value
 
 CC = "gcc"
-"""The flows that Chromium carries."""
+"""The controller of flows that Chromium carries."""
 MOST = 4
-"""Calls at a time: the page holds a connection to its server for each, and a browser opens six."""
+"""Concurrent calls: the page holds a server connection for each, and a browser opens at most six."""
 FRAME_RATE = 30
 _SMALL, _LARGE = (480, 270), (640, 360)
 _SMALL_BPS = 1.6e6
-"""Up to this rate an encoder makes good use of the small picture, which costs less time of the processor."""
+"""Up to this rate an encoder makes good use of the small picture, which costs less processor time."""
 _SCHEDULES = ("rate_schedule", "delay_schedule", "limit_schedule")
 _INSTANTS = ("rate_trace", "outage", "aggregation", "delay_variation_schedule")
-"""Keys of a link that have instants, too, which are not moved."""
+"""Further keys of a link that contain instants, and are not shifted."""
 
 
 def calls(table: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -58,14 +58,14 @@ def picture(planned: list[dict[str, Any]]) -> tuple[int, int]:
 
 
 def path(table: Mapping[str, Any], lead_s: float) -> str:
-    """The path file of a resolved scenario whose instants come `lead_s` later. Raises PacelineError."""
+    """The path file of a resolved scenario, with instants shifted by `lead_s`. Raises PacelineError."""
     link = _later(table["link"], lead_s, "link")
     kept = {key: table[key] for key in ("name", "seed", "topology") if key in table} | {"link": link}
     return "".join(f"{key} = {_toml(value)}\n" for key, value in kept.items())
 
 
 def _toml(value: Any) -> str:
-    # bare text is a value's notation elsewhere, here it is a string
+    # elsewhere bare text is a value's notation, here it is a string
     return toml_value([value])[1:-1] if isinstance(value, str) else toml_value(value)
 
 
@@ -78,8 +78,8 @@ def _later(value: Any, by_s: float, where: str) -> Any:
 def _moved(key: str, value: Any, by_s: float, where: str) -> Any:
     if key in _INSTANTS or (isinstance(value, Mapping) and "during" in value):
         raise PacelineError(
-            f"{where}: a real call begins {by_s:g} s after its path, and only the instants of rate_schedule, "
-            "delay_schedule and limit_schedule are moved; leave it out"
+            f"{where}: a real call begins {by_s:g} s after its path, and only rate_schedule, delay_schedule and "
+            "limit_schedule are shifted by that; leave it out"
         )
     if key not in _SCHEDULES:
         return _later(value, by_s, where)

@@ -1,4 +1,4 @@
-"""What goes by a TURN server (RFC 8656), as ChannelData or in Send and Data indications, at the side of its client."""
+"""Packets through a TURN server (RFC 8656), as ChannelData or in Send and Data indications, on its client's side."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _INDICATIONS = (0x0016, 0x0017)
 """Send and Data."""
 _CHANNEL_NUMBER, _PEER, _DATA = 0x000C, 0x0012, 0x0013
 _COOKIE = b"\x21\x12\xa4\x42"
-"""The third and fourth number of each message of STUN (RFC 8489 section 5)."""
+"""The magic cookie of each STUN message (RFC 8489 section 5)."""
 _PEERS = 1 << 16
-"""Peers are told from numbers of channels, which have 16 bits."""
+"""Peers have numbers from here on, channels smaller ones of 16 bits."""
 MOST_BOUND = 10_000
-"""Channels of which it is known to which peer they go."""
+"""The limit on channels with a known peer."""
 
 
 class Relays:
-    """The TURN servers of a capture, as far as it tells which channel goes to which peer."""
+    """The TURN servers of a capture, and which channel leads to which peer, as far as it shows."""
 
     def __init__(self) -> None:
         self._bound: dict[tuple[frozenset[tuple[bytes, int]], int], int] = {}
 
     def carried(self, datagram: Datagram) -> tuple[int, Datagram]:
-        """Whose a datagram is that goes by a TURN server, as a number (of its peer or, where the capture does not tell
-        that, its channel), and what it carries; of others zero and themselves."""
+        """The peer of a datagram through a TURN server, as a number (or its channel, if the capture does not show the
+        peer), and the carried datagram; for others zero and the datagram itself."""
         kept = datagram.kept
         if len(kept) >= 4 and 0x40 <= kept[0] <= 0x4F:
             channel, length = struct.unpack_from(">HH", kept)
-            # over UDP it may be padded to four bytes (section 12.4)
+            # over UDP it may be padded to four bytes (RFC 8656 section 12.4)
             if 0 <= datagram.size - 4 - length <= 3:
                 whose = self._bound.get((_ends(datagram), channel), channel)
                 return whose, datagram._replace(size=length, kept=kept[4 : 4 + length])
@@ -53,7 +53,7 @@ def _ends(datagram: Datagram) -> frozenset[tuple[bytes, int]]:
 
 
 def _attributes(kept: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """The attributes of a message of STUN: name, size, and of the value what the capture has (RFC 8489 section 14)."""
+    """The attributes of a STUN message: type, length, and the captured part of the value (RFC 8489 section 14)."""
     at, end = 20, 20 + int.from_bytes(kept[2:4], "big")
     while at + 4 <= min(end, len(kept)):
         name, size = struct.unpack_from(">HH", kept, at)
@@ -64,8 +64,8 @@ def _attributes(kept: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _peer(kept: bytes, value: bytes) -> int | None:
-    """A peer's address and port as one number: they are written exclusively-or'd with what each message has of its own
-    (RFC 8489 section 14.2)."""
+    """A peer's address and port as one number; they are XORed with the message's cookie and transaction ID (RFC 8489
+    section 14.2)."""
     if (value[1:2], len(value)) not in ((b"\1", 8), (b"\2", 20)):
         return None
     place = int.from_bytes(value[2:], "big")

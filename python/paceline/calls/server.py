@@ -1,7 +1,7 @@
-"""The HTTP server at each end of the path: serves the page to the browser of its end, takes what that one measures.
+"""The HTTP server at each end of the path: serves the page to its browser, and stores the browser's measurements.
 
-Only offers and answers cross the path: those of the near end's page are handed on to the far end's server, which keeps
-both.
+Only offers and answers cross the path: the near end's server forwards those of its page to the far end's server, which
+stores both.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from urllib.parse import parse_qs, urlsplit
 
 PORT = 8000
 DIAL_S = 2.0
-"""How long before its start a call's offer and answer are exchanged. Much earlier, and the receiver would give the
-sender up."""
+"""How long before its start a call's offer and answer are exchanged. If it were much earlier, the receiver would give
+up on the sender."""
 _HOLD_S = 20.0
-"""How long a question for an offer or answer waits for it."""
+"""How long a request for an offer or answer waits for it."""
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """The server of one end ("near" or "far"), whose files lie in `where`. `zero` is the time of day at which the
+    """The server of one end ("near" or "far"), with its files in `where`. `zero` is the time of day at which the
     scenario begins."""
 
     daemon_threads = True
@@ -37,17 +37,17 @@ class Server(http.server.ThreadingHTTPServer):
         self.where, self.end, self.zero = where, end, zero
         self.plan = json.loads((where / "plan.json").read_text())
         self.ready = threading.Event()
-        """Set when the page has made all its calls ready."""
+        """Set when the page has prepared all its calls."""
         self.box: dict[str, bytes] = {}
         self.changed = threading.Condition()
         self._waits = {call["name"] for call in self.plan["calls"]}
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that is ended leaves requests behind, of which there is nothing to say."""
+        """Ignore requests that a browser left behind when it ended."""
 
     def got_ready(self, call: str) -> None:
-        """The page is ready for a call."""
+        """Note that the page has prepared a call."""
         self._waits.discard(call)
         if not self._waits:
             self.ready.set()
@@ -59,19 +59,19 @@ class Server(http.server.ThreadingHTTPServer):
         return float(self.zero + at - (DIAL_S if when == "offer" else 0))
 
     def append(self, name: str, line: str) -> None:
-        """Adds to one of this end's files."""
+        """Append to one of this end's files."""
         with self.changed, (self.where / f"{self.end}-{name}").open("a") as file:
             file.write(line + "\n")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers the page: see page.html."""
+    """Handles the page's requests: see page.html."""
 
     protocol_version = "HTTP/1.1"
     server: Server
 
     def do_GET(self) -> None:
-        """The page, the plan, an instant to wait for, or what the other end's page left in the box."""
+        """Return the page, the plan, an instant to wait for, or a message from the other end's page."""
         asked = urlsplit(self.path)
         if asked.path == "/":
             self._answer(200, Path(__file__).with_name("page.html").read_bytes(), "text/html")
@@ -88,7 +88,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(404)
 
     def do_POST(self) -> None:
-        """What the page says."""
+        """Store what the page sends."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path.startswith("/box/"):
             self._to_box(body)
@@ -125,11 +125,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the library's name)
-        """Says nothing: stderr is the user's."""
+        """Log nothing: stderr belongs to the user."""
 
 
 def _of_peer(name: str, body: bytes | None) -> tuple[int, bytes]:
-    """What the far end's server answers; 204 if it does not."""
+    """The far end's server's response; 204 if it gives none."""
     url = f"http://{os.environ['PACELINE_PEER']}:{PORT}{name}"
     try:
         with urllib.request.urlopen(url, body, timeout=_HOLD_S + 10) as answer:

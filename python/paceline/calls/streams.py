@@ -1,4 +1,4 @@
-"""Streams of RTP that were logged, what they measure, and their logs in the format of RFC 8868."""
+"""Logged streams of RTP, their measures, and their logs in the format of RFC 8868."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AHEAD = 1 << 15
 
 
 class Packet(NamedTuple):
-    """A packet of a stream, as a line of RFC 8868's log has it."""
+    """A packet of a stream, as in a line of RFC 8868's log."""
 
     time: int
     """Nanoseconds since 1970."""
@@ -26,11 +26,11 @@ class Packet(NamedTuple):
     timestamp: int
     marker: int
     size: int
-    """Of the payload, in bytes."""
+    """The payload's size in bytes."""
     beside: int
-    """Bytes of RTP's header and of padding."""
+    """Bytes of RTP header and padding."""
     short: tuple[tuple[int, int], ...] = ()
-    """The elements of its header extension that are two bytes long, with their ids (RFC 8285)."""
+    """The two-byte elements of its header extension, with their IDs (RFC 8285)."""
 
 
 @dataclass
@@ -44,11 +44,11 @@ class Stream:
 
     @property
     def ssrc(self) -> int:
-        """Its number."""
+        """Its SSRC."""
         return self.packets[0].ssrc
 
     def numbers(self) -> list[int]:
-        """The packets' sequence numbers, counted on where their 16 bits go round."""
+        """The packets' sequence numbers, extended beyond 16 bits."""
         found: list[int] = []
         last = self.packets[0].number
         for packet in self.packets:
@@ -58,21 +58,21 @@ class Stream:
         return found
 
     def once(self) -> list[Packet]:
-        """Its packets without the copies that came of some, as a network or a capture made them."""
+        """Its packets without duplicates, which a network or a capture may make."""
         firsts: dict[tuple[int, int], Packet] = {}
         for number, packet in zip(self.numbers(), self.packets, strict=True):
             firsts.setdefault((number, packet.timestamp), packet)
         return list(firsts.values())
 
     def bps(self, packets: Sequence[Packet]) -> float | None:
-        """The payload of some of its packets in bits a second, over the time that it lasts; None if it has none."""
+        """The payload rate of some of its packets in bits a second, over the stream's duration; None if it has none."""
         lasts_s = (self.packets[-1].time - self.packets[0].time) / 1e9
         return sum(packet.size for packet in packets) * 8 / lasts_s if lasts_s > 0 else None
 
 
 def measures(stream: Stream, before: Stream | None = None) -> dict[str, Any]:
-    """The row of a stream. `before` is the same at another place that it passed first: its delays from there, and what
-    was lost between them; else losses are gaps in the numbers."""
+    """The row of a stream. `before` is the same stream at the place that it passed first: delays and losses are then
+    measured between the two; otherwise losses are gaps in the numbers."""
     numbers = stream.numbers()
     came = set(numbers)
     once = stream.once()
@@ -96,7 +96,7 @@ def measures(stream: Stream, before: Stream | None = None) -> dict[str, Any]:
 
 
 def _by_number(stream: Stream) -> dict[tuple[int, int], int]:
-    """When each packet passed, the first of copies, by its number and its timestamp: numbers go round."""
+    """The time of each packet, the first of duplicates, by sequence number and timestamp, since numbers repeat."""
     found: dict[tuple[int, int], int] = {}
     for packet in stream.packets:
         found.setdefault((packet.number, packet.timestamp), packet.time)
@@ -104,7 +104,7 @@ def _by_number(stream: Stream) -> dict[tuple[int, int], int]:
 
 
 def rate(stream: Stream, begin: int, column: str = "goodput_bps") -> pl.DataFrame:
-    """Payload over each second after `begin`: of what came each byte once, of what was sent (`send_rate_bps`) all."""
+    """Payload rate in each second after `begin`: without duplicates for goodput, with them for `send_rate_bps`."""
     packets = stream.once() if column == "goodput_bps" else stream.packets
     seconds = [(packet.time - begin) // 1_000_000_000 for packet in packets]
     frame = pl.DataFrame({"second": seconds, "bits": [packet.size * 8 for packet in packets]})
@@ -117,8 +117,8 @@ def rate(stream: Stream, begin: int, column: str = "goodput_bps") -> pl.DataFram
 
 
 def write_logs(found: Sequence[Stream], out: Path) -> list[Path]:
-    """Writes a log of each stream at each place in the format of RFC 8868, section 3.1: a line for each packet with
-    time (sec.usec), payload type, SSRC (hexadecimal), sequence number, RTP timestamp, marker, and size of the payload.
+    """Write a log of each stream at each place in the format of RFC 8868, section 3.1: a line per packet with time
+    (sec.usec), payload type, SSRC (hexadecimal), sequence number, RTP timestamp, marker, and size of the payload.
     Raises StorageError."""
     files.make_directory(out)
     paths = []

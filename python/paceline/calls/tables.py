@@ -1,4 +1,4 @@
-"""What the browsers measured, as the tables and recordings of a run."""
+"""The browsers' measurements, as the tables and recordings of a run."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 import polars as pl
 
 HEADER_BYTES = 48
-"""IPv6 and UDP: what getStats leaves out of a packet. ICE prefers IPv6 where there is both."""
+"""IPv6 and UDP headers, which getStats does not count. ICE prefers IPv6 if both exist."""
 
 Rows = Sequence[Mapping[str, Any]]
 
 
 LEAST_S = 0.09
-"""Between two rows from which a rate is made: near half the time from one question to the next. A busy host answers
-several at once, whose counters say nothing of the time between them."""
+"""The minimum time between two rows that make a rate: almost half of the polling interval. A busy host answers several
+polls at once, whose counters do not measure the time between them."""
 _LATE_S = 0.3
-"""How long after a call's stop its last row may come."""
+"""How long after a call's stop its last row may arrive."""
 
 
 def rows(path: Path, call: str, zero: float, until_s: float) -> list[dict[str, Any]]:
-    """The rows of one call in one end's file, with `time_s` since the scenario began. A last line that was cut is left
+    """The rows of one call in one end's file, with `time_s` since the scenario began. A truncated last line is left
     out."""
     found = []
     for line in path.read_text().splitlines() if path.exists() else []:
@@ -38,8 +38,8 @@ def rows(path: Path, call: str, zero: float, until_s: float) -> list[dict[str, A
 
 
 def rate(near: Rows, far: Rows, start_s: float) -> pl.DataFrame:
-    """`goodput_bps` and `send_rate_bps` between one row and the next from the call's start on, at the receiver's
-    instants; before the start both are 0."""
+    """`goodput_bps` and `send_rate_bps` between rows from the call's start on, at the receiver's instants; before the
+    start both are 0."""
     came = _rates(far, "transport_bytesReceived", start_s, "goodput_bps")
     sent = _rates(near, "transport_bytesSent", start_s, "send_rate_bps")
     return came.join_asof(sent, on="time_s", strategy="nearest")
@@ -56,8 +56,8 @@ def _rates(found: Rows, key: str, start_s: float, name: str) -> pl.DataFrame:
 
 
 def apart(known: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Of instants and counts, in order, those that lie at least `LEAST_S` after the one before. What was moved between
-    others is in the next one."""
+    """From instants and counts, in order, those at least `LEAST_S` after the previous one. The amounts between others
+    are in the next one."""
     kept = [*known[:1]]
     for row in known[1:]:
         if row[0] - kept[-1][0] >= LEAST_S:
@@ -66,8 +66,8 @@ def apart(known: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def rtcp(near: Rows) -> pl.DataFrame:
-    """Gauges under the names that a simulated `gcc` has: its estimate (`availableOutgoingBitrate`), what its encoder is
-    told (`targetBitrate`), the round trip of the last STUN check."""
+    """Gauges under the names of a simulated `gcc`: its estimate (`availableOutgoingBitrate`), its encoder's target
+    (`targetBitrate`), the round-trip time of the last STUN check."""
     names = {
         "rtt_s": "currentRoundTripTime",
         "allowed_bps": "availableOutgoingBitrate",
@@ -123,7 +123,7 @@ def flow(call: Mapping[str, Any], near: Rows, far: Rows, warmup_s: float) -> dic
 
 
 def _over(found: Rows, key: str, from_s: float) -> float:
-    """What a counter grew by from an instant to the last row; before the first row it is 0."""
+    """The growth of a counter from an instant to the last row; before the first row it is 0."""
     before, last = 0.0, 0.0
     for row in found:
         if row.get(key) is None:
@@ -135,7 +135,7 @@ def _over(found: Rows, key: str, from_s: float) -> float:
 
 
 def queue(rows_of_path: pl.DataFrame, zero_s: float, until_s: float) -> pl.DataFrame:
-    """A recording of the path with times since the scenario began, and nothing from before and after it."""
+    """A recording of the path with times since the scenario began, restricted to the scenario's duration."""
     moved = rows_of_path.drop("seed", strict=False).with_columns(pl.col("time_s") - zero_s)
     return moved.filter(pl.col("time_s").is_between(0.0, until_s))
 
@@ -143,8 +143,8 @@ def queue(rows_of_path: pl.DataFrame, zero_s: float, until_s: float) -> pl.DataF
 def queues(
     summary: Sequence[Mapping[str, Any]], recorded: pl.DataFrame, share: float
 ) -> list[dict[str, Any]]:
-    """The rows of `queues`: lengths as recorded during the scenario, which is this share of the path's time; counts as
-    long as the path was there."""
+    """The rows of `queues`: lengths as recorded during the scenario, which is this share of the path's time; counts
+    over the whole life of the path."""
     made = []
     for row in summary:
         own = recorded.filter(link=row["link"], direction=row["direction"])

@@ -1,4 +1,4 @@
-"""Emulated paths in real time: `paceline.path`, what a recorded network is like (`fitting`), and runs in turn.
+"""Emulated paths in real time: `paceline.path`, fitting a path to a recorded network (`fitting`), and queued runs.
 
 A scenario over an emulated path, `paceline.emulate`, is `paceline.realtime`.
 """

@@ -24,48 +24,48 @@ from paceline.scenarios.scenario import toml_values
 from paceline.simulate.points import seeds_from
 
 KIND = "path"
-"""What the manifest of such a run directory says."""
+"""The kind in the manifest of such a run directory."""
 
 HOST = "host"
-"""A far end that is this host."""
+"""The value of `far` for this host."""
 
 STEAL = 0.01
-"""The share of the processors' time that others may take before a run in real time says nothing."""
+"""The share of processor time used by others above which a run in real time is meaningless."""
 
 LATE_S = 1e-3
-"""The median of an emulator's lag above which a run is disturbed: a sixth of what a packet of 1500 bytes takes at 2
+"""A run whose median emulator lag exceeds this is disturbed: a sixth of a 1500-byte packet's transmission time at 2
 Mbit/s."""
 
 LATE_SHARE = 0.1
-"""The share of a path's delay without load, one way, above which the 99th percentile of the lag is no longer small
-beside it. Below `LATE_S` no lag is worth a word."""
+"""The 99th percentile of the lag may be this share of a path's one-way delay without load. A lag below `LATE_S` is
+never reported."""
 
 SNAP = 128
-"""Bytes of a packet that a capture keeps: all headers, and a little of what follows them."""
+"""The captured bytes of a packet: all headers, and a little of what follows them."""
 
 FAR_OUTPUT = "far.txt"
-"""What the far command writes, in a run directory."""
+"""The file with the far command's output, in a run directory."""
 
 Device = Literal["any", "tun", "packet"]
 
 
 @dataclass(frozen=True)
 class PathRun:
-    """What came of a program over a path."""
+    """The result of a program over a path."""
 
     status: int
-    """Its exit code; 128 and the number of the signal that ended it."""
+    """Its exit code, or 128 plus the number of the signal that ended it."""
     results: Results
     """The links' queues (`queues`), and `queue` and `delay` over time if they were recorded."""
     lost: Callable[[int, bool, float, float], int]
-    """Of the flow with this port at the near end, sent from there or else to there, the packets of data that were
-    dropped from one instant to another by `time.monotonic`; of flows that `ports` told of."""
+    """Dropped data packets of the flow with this port at the near end, sent from there or else to there, between two
+    instants of `time.monotonic`; only for flows registered by `ports`."""
     report: Mapping[str, Any]
-    """What the emulator says of itself and of each direction: docs/path-emulator.md."""
+    """The emulator's report on itself and each direction: docs/path-emulator.md."""
 
 
 def profiles() -> dict[str, tuple[str, str]]:
-    """The paths that have names: for each a sentence, and its file."""
+    """The named paths: a sentence and the file for each."""
     linux.needed("an emulated path")
     return {name: (summary, text) for name, summary, text in _core.path_profiles()}
 
@@ -89,22 +89,23 @@ def path(
     beginning: str | Path | None = None,
     stop: _core.PathStop | None = None,
 ) -> PathRun:
-    """Runs `command` over an emulated path until it ends, in real time.
+    """Run `command` over an emulated path until it ends, in real time.
 
-    `path` names a profile, a path file or "trace:UP,DOWN"; `set` replaces values at TOML paths, `seed` its seed. At
-    the far end runs `far`, a line for a shell, or it is this host ("host"), or a namespace that answers pings.
-    `device` is "tun" or "packet" (veth and packet sockets), or either. With `ipv4` the ends have IPv4 alone. After
-    `for_s` seconds the command is ended. With `record_every_s`, queues and delays are recorded over time; with `out`,
-    a directory, every 20 ms if nothing else is said, and tables and recordings are written there, and what the far
-    command writes. `pcap` is a capture file. `algorithm` is that of an access point before the queue towards the
-    command: "voap", "voap,beta=20ms", "sap-law,capacity=8Mbit/s" or "window=30kB". If the command sends and receives
-    the flows of `path`, a scenario, `ports` is its port of the first of them, of which each other one has the next:
-    then those with an `rtt` have it. They say at `beginning`, a pipe that is made, when they begin: the path's time
-    begins with them, and what was before is not measured.
+    `path` names a profile, a path file or "trace:UP,DOWN"; `set` replaces values at TOML paths, `seed` its seed. `far`
+    is a shell command at the far end, or "host" for this host; by default the far end is a namespace that answers
+    pings. `device` is "tun" or "packet" (veth and packet sockets), or "any". With `ipv4` the ends have only IPv4. The
+    command is ended after `for_s` seconds. With `record_every_s`, queues and delays are recorded over time. `out` is a
+    directory for tables, recordings (default interval 20 ms) and the far command's output. `pcap` is a capture file.
+    `algorithm` is that of an access point before the queue towards the command: "voap", "voap,beta=20ms",
+    "sap-law,capacity=8Mbit/s" or "window=30kB".
+
+    If the command runs the flows of `path`, a scenario, `ports` is its port for the first flow, and each further flow
+    has the next port: then flows with an `rtt` get it. The flows report through the pipe `beginning`, which is created,
+    when they begin: the path's time starts then, and earlier packets are not measured.
 
     The command has this process's standard input, output and errors, and PACELINE_PEER and PACELINE_START in its
-    environment. Signals to this process are passed on to it meanwhile; not so with `stop`, which ends it from another
-    thread.
+    environment. Signals to this process are forwarded to it, unless `stop` is given, which ends it from another thread.
+
     Raises NeedsLinux, PathError, ScenarioError, StorageError; UnwrittenError after the command, which has the run.
     """
     linux.needed("an emulated path")
@@ -117,7 +118,7 @@ def path(
     values = toml_values(set or {})
     file = find(str(path))
     loaded = _load(file, values, seed, ports)
-    if ports is None:  # a scenario whose flows go over it has been warned of
+    if ports is None:  # otherwise the scenario's warnings have appeared already
         _warn(loaded)
     if out is not None:
         record_every_s = RECORD_EVERY_S if record_every_s is None else record_every_s
@@ -167,7 +168,7 @@ def path(
 
 
 def check(path: str | Path) -> None:
-    """Reads a path file as a run over it would, and warns of what has no effect. Raises NeedsLinux, ScenarioError."""
+    """Read a path file as a run over it would, and warn of what has no effect. Raises NeedsLinux, ScenarioError."""
     linux.needed("an emulated path")
     _warn(_load(find(str(path))))
 
@@ -175,7 +176,7 @@ def check(path: str | Path) -> None:
 def _load(
     file: str, values: Sequence[tuple[str, str]] = (), seed: int | None = None, ports: int | None = None
 ) -> _core.Path:
-    """A path, whose mistakes name the package's files as they were asked for. Raises ScenarioError."""
+    """Load a path; errors name the package's files as the user did. Raises ScenarioError."""
     try:
         return _core.Path.load(file, list(values), seed, ports)
     except ScenarioError as error:
@@ -188,13 +189,13 @@ def _warn(path: _core.Path) -> None:
 
 
 def _text(path: str) -> str:
-    # The file was read a moment ago; traces have no text of their own.
+    # The file was read just now; traces have no text of their own.
     return files.read_text(Path(path)) if Path(path).is_file() else path
 
 
 @contextlib.contextmanager
 def _far_output(out: str | Path | None, far: str | None) -> Iterator[int]:
-    """The descriptor that what the far command writes goes to."""
+    """The descriptor for the far command's output."""
     if out is None:
         yield 2
         return

@@ -1,4 +1,4 @@
-"""Logs (qlog) of an emulated run's connections over QUIC: each end writes its own; they get the flows' names."""
+"""QUIC logs (qlog) of an emulated run: each end writes its own, and they are renamed after the flows."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from paceline.live.send import for_logs
 from paceline.messages.argument_names import option
 
 _OF_SERVER = re.compile(r".*-(\d+)((?:\.\d+)?-(?:client|server)\.sqlog)")
-"""What a server calls the logs of its flows: by the client's address and their numbers."""
+"""A server's names for its flows' logs: the client's address and a number."""
 
 ROOM = (10**9, 10**18)
-"""Files and bytes that the far end may write, which has no other client: as many as the disk holds."""
+"""Limits on the far end's files and bytes: unlimited in practice, since it has no other client."""
 
 
 def folder(where: str | Path, table: dict[str, Any]) -> Path:
-    """The folder for the logs of a scenario of this table, made or empty. Raises PacelineError where there would be
-    none."""
+    """The folder for the logs of a scenario, created or empty. Raises PacelineError if there would be no logs."""
     if all(flow.get("transport") != "quic" for flow in table["flow"].values()):
         raise PacelineError(
             f"{option('qlog')}: no flow is over QUIC, so there is nothing to log: give one "
@@ -33,20 +32,20 @@ def folder(where: str | Path, table: dict[str, Any]) -> Path:
 
 
 def prepare(run: Path) -> None:
-    """Has both ends of the run in this folder write logs."""
+    """Make both ends of the run in this folder write logs."""
     for end in ("near", "far"):
         files.make_directory(run / "qlog" / end)
 
 
 def of(run: Path, end: str) -> str | None:
-    """Where the "near" or "far" end of the run in this folder writes its logs; None: it does not."""
+    """The folder for the logs of the run's "near" or "far" end; None if it writes none."""
     there = run / "qlog" / end
     return str(there) if there.is_dir() else None
 
 
 def keep(run: Path, to: Path, flows: Sequence[tuple[Any, ...]]) -> None:
-    """Takes what both ends have written to a folder. A server numbers the `flows` that are not the kernel's, in the
-    order in which it was asked for them. Raises StorageError."""
+    """Move both ends' logs to a folder. A server numbers the `flows` that are not the kernel's, in the order of the
+    requests. Raises StorageError."""
     of_name = Counter(flow[0] for flow in flows)
     names = [
         name if of_name[name] == 1 else f"{name}.{n}" for name, n, *_, kernel, _ in flows if kernel is None

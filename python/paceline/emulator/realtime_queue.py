@@ -1,8 +1,8 @@
-"""Runs in real time: in turn, and side by side as far as the machine carries several paths at once.
+"""Runs in real time: in sequence, and concurrently as far as the machine can carry several paths.
 
-What each path does to its packets hangs on the clock, and so on whether the processors are there in time. Runs side by
-side therefore stay within a `Budget` of runs and of bits a second, and each says afterwards how late its emulator was
-and how much of the processors' time others took: `disturbance`. Look first at `in_turn`.
+An emulated path depends on the clock, and so on available processor time. Concurrent runs therefore stay within a
+`Budget` of runs and of bits a second, and each reports its emulator's lag and the processor time used by others:
+`disturbance`. Read `in_turn` first.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from paceline.simulate.points import Point, Progress, check_recorded, left_out, 
 from paceline.threads import THREADS
 
 RATE_EVERY_S = 1.0
-"""The interval at which rates are recorded, and over which burstiness is taken where a scenario has no `rate_bin`."""
+"""Recording interval of rates, and the time scale of burstiness if a scenario has no `rate_bin`."""
 
 SET_UP_S = 2.0
-"""What a run in real time takes beside its duration, about."""
+"""Approximate overhead of a run in real time beyond its duration."""
 
 RUNS_PER_CORE = 4
-"""Runs side by side, for each core: beside its emulator each has two programs."""
+"""Concurrent runs per core: each has two programs besides its emulator."""
 
 BPS_PER_CORE = 10e6
-"""The rates of all links of runs side by side, both ways, for each core: emulators and ends wake for each packet, which
-at 10 Mbit/s takes an emulator about a tenth of a core."""
+"""Total link rates of concurrent runs, both ways, per core: emulators and ends wake for each packet, which takes an
+emulator about a tenth of a core at 10 Mbit/s."""
 
 CPU_LIMITED = 0.05
-"""The share of a call in which its browser says that the processor limits the encoder, above which it is disturbed."""
+"""A call is disturbed if the browser reports the encoder as CPU-limited for more than this share of it."""
 
 TRIES = 3
-"""How often a run that was disturbed is made at most."""
+"""The limit on attempts at a disturbed run."""
 
 _LOOK_S = 0.2
 _GRACE_S = 8.0
 
 Runner = Callable[[_core.Scenario, int, Sequence[str], float], RunRecord]
-"""One run in real time: scenario, seed, what is recorded and how often. If it has a method `stop`, that ends all runs
-that it is at."""
+"""Makes one run in real time: scenario, seed, recordings and their interval. If it has a method `stop`, that ends all
+its current runs."""
 
 
 class OnePath(Protocol):
-    """A run over a path of its own, which `stop` ends from another thread: it then raises PacelineError."""
+    """A run over its own path; `stop` ends it from another thread, and it then raises PacelineError."""
 
     def __call__(
         self,
@@ -69,7 +69,7 @@ class OnePath(Protocol):
 
 
 class OverPaths:
-    """A `Runner` of which each run has a path of its own, several side by side if several threads ask for them."""
+    """A `Runner` whose runs each have their own path; several threads can run several at once."""
 
     def __init__(self, one: OnePath) -> None:
         self._one = one
@@ -78,7 +78,7 @@ class OverPaths:
     def __call__(
         self, scenario: _core.Scenario, seed: int, record: Sequence[str], record_every_s: float
     ) -> RunRecord:
-        """One run. Raises what `one` does; after `stop`, KeyboardInterrupt."""
+        """Run once. Raises what `one` does; after `stop`, KeyboardInterrupt."""
         try:
             return self._one(scenario, seed, record, record_every_s, stop=self._stop)
         except PacelineError:
@@ -87,30 +87,30 @@ class OverPaths:
             raise
 
     def stop(self) -> None:
-        """Ends what runs, for good."""
+        """End the current runs; no further run can start."""
         self._stop.stop()
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What may run side by side."""
+    """The limits on concurrent runs."""
 
     runs: int
     bps: float
 
     @staticmethod
     def of_machine(most: int | None = None) -> Budget:
-        """What this machine carries, of `most` runs at a time."""
+        """This machine's limits, with at most `most` concurrent runs."""
         cores = workers_of_machine()
         return Budget(min(RUNS_PER_CORE * cores, most or RUNS_PER_CORE * cores), BPS_PER_CORE * cores)
 
     def takes(self, running: Sequence[Point], one: Point) -> bool:
-        """Whether `one` may start beside those that run; beside none any may."""
+        """Whether `one` may start beside the running ones; if none is running, any may."""
         rates = sum(point.scenario.rates_bps for point in running) + one.scenario.rates_bps
         return not running or (len(running) < self.runs and rates <= self.bps)
 
     def seconds(self, points: Sequence[Point]) -> float:
-        """How long these points take once each, about: at best as many of them side by side as fit."""
+        """Estimated time for one run of each of these points, at best with as many concurrent ones as fit."""
         share = [
             max(1 / self.runs, min(1.0, point.scenario.rates_bps / self.bps)) * expected_s(point)
             for point in points
@@ -123,13 +123,13 @@ ALONE = Budget(1, math.inf)
 
 
 def expected_s(point: Point) -> float:
-    """How long a run of the point takes in real time."""
+    """The expected duration of a run of the point in real time."""
     return point.scenario.duration_s + SET_UP_S
 
 
 def disturbance(run: RunRecord) -> tuple[float, float, float] | None:
-    """Of a run over an emulated path: the median and the 99th percentile of the emulator's lag (s), and the share of
-    the processors' time that others took; None of a run over another path, or if nothing crossed it."""
+    """For a run over an emulated path: the median and the 99th percentile of the emulator's lag (s), and the share of
+    processor time used by others. None for a run over another path, or if nothing crossed it."""
     path = run.summary.get("path")
     if not path or path["lag"]["p50_s"] is None:
         return None
@@ -137,9 +137,9 @@ def disturbance(run: RunRecord) -> tuple[float, float, float] | None:
 
 
 def why_disturbed(run: RunRecord) -> list[str]:
-    """Why the machine was not there in time, so that the run says little: its lag's median above `LATE_S`, more than
-    `STEAL` of the processors' time taken by others, or an encoder of a browser's that had no processor for more than
-    `CPU_LIMITED` of a call. Empty if it was."""
+    """Why the machine was too busy for a meaningful run: a median lag above `LATE_S`, more than `STEAL` of the
+    processor time used by others, or a browser's encoder limited by the CPU for more than `CPU_LIMITED` of a call.
+    Empty if it was not."""
     reasons = []
     found = disturbance(run)
     if found is not None and found[0] > LATE_S:
@@ -156,7 +156,7 @@ def why_disturbed(run: RunRecord) -> list[str]:
 
 
 def is_disturbed(run: RunRecord) -> bool:
-    """Whether there is a reason to think that the machine was not there in time."""
+    """Whether there is evidence that the machine was too busy."""
     return bool(why_disturbed(run))
 
 
@@ -174,13 +174,13 @@ def in_turn(
     budget: Budget = ALONE,
     tries: int = TRIES,
 ) -> list[RunRecord]:
-    """Runs every point once for each seed before the next seed, as many side by side as the budget has room for, and
-    with a rest between two if one runs at a time; records in the order of points, then seeds. `progress` is told
-    seconds of runs.
+    """Run every point once for each seed before the next seed, as many concurrently as the budget allows, and with a
+    rest between two if one runs at a time; records in the order of points, then seeds. `progress` counts seconds of
+    runs.
 
-    Runs that `store` has are taken from it. One that was disturbed is made again, `tries` times in all at most; the
-    last is taken. One that fails is warned of and has no rows in any table; the next time it is tried again. Raises
-    Interrupted on Ctrl-C, and what stops all, PathError and StorageError.
+    Runs in `store` are reused. A disturbed run is repeated, up to `tries` attempts; the last one counts. A failed run
+    causes a warning and has no rows in any table; the next call tries it again. Raises Interrupted on Ctrl-C, and what
+    stops all runs, PathError and StorageError.
     """
     check_recorded([point.scenario for point in points], record, record_every_s)
     progress = progress or notebook_progress.progress("s of runs")
@@ -204,7 +204,7 @@ def in_turn(
         except (StorageError, PathError, InternalError):
             raise
         except PacelineError as error:
-            # A flow that failed in the third hour must not cost what comes after it.
+            # A flow that fails in the third hour must not cost the remaining runs.
             warnings.warn(f"{error}; the run is left out", stacklevel=2)
             return left_out(job.seed)
         return store.put(job.key, run) if store else run
@@ -255,12 +255,12 @@ def kept_in_turn(
     record_every_s: float,
     progress: Progress | None = None,
 ) -> Results:
-    """The results of a scenario's runs, one after the other, written to `out`; `what` is their manifest, without the
-    runs' notes, the version and what else each has.
+    """The results of a scenario's runs, one after the other, written to `out`; `what` is their manifest without the
+    runs' notes and the version.
 
-    Of several each is kept in `out` as it ends, and after Ctrl-C the same call goes on; when all have ended it makes
-    them anew. Of one the results of the run before it stay until its own are there. Raises what `in_turn` does,
-    LiveError if no run came to its end, and UnwrittenError, which has the results, if they cannot be written.
+    Several runs are stored in `out` as they end, and the same call resumes after Ctrl-C; if all have ended, it runs
+    them again. For a single run, the old results stay until the new ones exist. Raises what `in_turn` does, LiveError
+    if no run ended well, and UnwrittenError, which has the results, if they cannot be written.
     """
     several = out if len(seeds) > 1 else None
     alone = claim(None if several else out, what["kind"])
@@ -276,9 +276,9 @@ def kept_in_turn(
             progress=progress,
             tries=1,
         )
-        # Those that failed have tables without rows, and were warned of.
+        # Failed runs have tables without rows, and caused a warning.
         if not (made := [record for record in records if record.summary["flows"]]):
-            raise LiveError(f"{scenario.name}: no run came to its end, so there is nothing to show")
+            raise LiveError(f"{scenario.name}: no run ended well, so there are no results")
         kept.manifest["notes"] = [record.summary["notes"] for record in made]
         results = Results(made, kept.manifest)
         real_runs.kept(results, out)
@@ -296,7 +296,7 @@ class _Job:
     since: float | None = None
 
     def done_s(self) -> float:
-        """Seconds of it that are over."""
+        """Its elapsed seconds."""
         whole = expected_s(self.point)
         if self.run is not None or self.since is None:
             return whole if self.run is not None else 0.0

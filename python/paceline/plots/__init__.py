@@ -1,8 +1,8 @@
-"""Figures of recordings over time: one kind per file, each a `Kind` that says its axes and draws one panel.
+"""Figures of recordings over time: one kind per file, each a `Kind` that defines its axes and draws one panel.
 
-`timeline.figure` puts panels together, `style` holds what all share. A new kind is one file and one line here.
-`gauges` draws what controllers say of themselves, whatever it is; `occupancy` histograms, which are no recordings.
-`sweeps` says what a figure of a sweep shows, `chart` draws it, `words` labels it.
+`timeline.figure` combines panels; `style` has the common style. A new kind is one file and one line here. `gauges`
+draws controllers' gauges of any kind; `occupancy` draws histograms, which are not recordings. `sweeps` selects the data
+of a sweep's figure, `chart` draws it, `words` labels it.
 """
 
 from __future__ import annotations

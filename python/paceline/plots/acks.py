@@ -1,4 +1,4 @@
-"""Rate control by per-packet acknowledgements over time: the rate that a sender of RAP or TFRCP allows itself."""
+"""Rate control by per-packet acknowledgements over time: the allowed rate of a RAP or TFRCP sender."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a flow's allowed rate."""
+    """Draw a flow's allowed rate."""
     axes.plot(line.data["time_s"], line.data["allowed_bps"] / 1e6, **look)
 
 

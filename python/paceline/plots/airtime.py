@@ -1,4 +1,4 @@
-"""The medium of 802.11 cells over time: the share of it that each transmitter had."""
+"""The medium of 802.11 cells over time: each transmitter's share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws the share of the medium's time that an interface's exchanges took."""
+    """Draw the share of the medium's time that an interface's exchanges took."""
     axes.plot(line.data["time_s"], line.data["airtime_share"], **look)
 
 

@@ -1,6 +1,6 @@
-"""Arrivals over time: the mean one-way delay of what came in each interval.
+"""Arrivals over time: the mean one-way delay of the packets that arrived in each interval.
 
-Of real flows, whose ends have clocks of their own, the interarrival jitter.
+For real flows, whose ends' clocks differ, the interarrival jitter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a flow's delays."""
+    """Draw a flow's delays."""
     column = "owd_s" if "owd_s" in line.data.columns else "jitter_s"
     finite = line.data.filter(pl.col(column).is_finite())
     axes.plot(finite["time_s"], finite[column] * 1e3, **look)

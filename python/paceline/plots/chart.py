@@ -1,4 +1,4 @@
-"""Draws a `sweeps.Chart` for print: points with what interval they have, in colours, markers and dashes that differ."""
+"""Draws a `sweeps.Chart` for print: points with their intervals, in distinct colours, markers and dashes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from paceline.plots.words import along, of_path, said, texts, what
 from paceline.quantities import scale, unit_of
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-"""One a curve, as colours and dashes: curves differ in grey too."""
+"""One per curve, like colours and dashes, so that curves differ in grey too."""
 PANEL_IN = 2.3
-"""The least width of a panel beside others, in inches."""
+"""The minimum width of a panel beside others, in inches."""
 FIRST_IN, NEXT_IN = 2.0, 1.5
 """Heights of the first row of panels and of others, in inches."""
 LETTERS_AN_INCH = 13
-"""Of labels: 8 points, in the mean."""
+"""Letters per inch of a label: 8 points, on average."""
 LEAST_RATIO = 8.0
-"""Spans of fewer than three doublings are drawn evenly."""
+"""Spans of fewer than three doublings have a linear axis."""
 
 _RC: Any = {
     **style.RC,
@@ -52,18 +52,18 @@ _RC: Any = {
 }
 _GREY = "#505050"
 _DOTS = (0, (1, 1.5))
-"""The line of intervals of the median."""
+"""The line style of the median's intervals."""
 
 
 def figure(charts: Chart | Sequence[Chart], width: str) -> Figure:
-    """The figure, as wide as `style.inches` reads it; several charts of one sweep as panels below each other or side by
-    side. Raises PacelineError for another width, and for measures with curves by other paths."""
+    """The figure, with a width as in `style.inches`; several charts of one sweep are panels below each other or side by
+    side. Raises PacelineError for an invalid width, and for measures with curves by different paths."""
     several = [charts] if isinstance(charts, Chart) else list(charts)
     first = several[0]
     if other := next((chart for chart in several if chart.by != first.by), None):
         raise PacelineError(
             f"{other.measure} has curves by {', '.join(other.by) or 'nothing'}, {first.measure} by "
-            f"{', '.join(first.by) or 'nothing'}: name what both have curves by"
+            f"{', '.join(first.by) or 'nothing'}: name paths by which both have curves"
         )
     cells = [(chart, panel) for chart in several for panel in chart.panels]
     across = style.inches(width)
@@ -99,7 +99,7 @@ def figure(charts: Chart | Sequence[Chart], width: str) -> Figure:
 
 
 def _name_up(made: Figure, chart: Chart, axes: Axes | None) -> None:
-    """Names the measure beside the only row of axes, else beside all rows."""
+    """Label the measure beside the only row of axes, else beside all rows."""
     _, unit = scale(chart.measure, chart.reach)
     label = _labelled(what(chart), unit or unit_of(chart.measure))
     if not chart.alike:
@@ -112,7 +112,7 @@ def _name_up(made: Figure, chart: Chart, axes: Axes | None) -> None:
 
 
 def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, many: int) -> None:
-    """A curve: a line where the axis has numbers, points side by side where it has words."""
+    """Draw a curve: a line on a numerical axis, points side by side on a categorical one."""
     look = _look(index)
     rows = curve.data.with_columns(pl.col("x") / _unit_of_x(chart)[0])
     if chart.number is None:
@@ -121,7 +121,7 @@ def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, man
     rows = rows.with_columns(point=POINT)
     if chart.number is not None:
         axes.plot(rows["x"], rows["point"].fill_null(math.nan), zorder=2, **{**look, "marker": ""})
-    # At a number points and bars of several curves stand side by side, a little apart on paper on any scale.
+    # At a number, points and bars of several curves stand side by side, a fixed distance apart on paper.
     aside = 0.0 if chart.number is None else (index - (many - 1) / 2) * _ASIDE_IN
     moved = axes.transData + ScaledTranslation(aside, 0.0, axes.figure.dpi_scale_trans)
     for kind, (low, high) in _BOUNDS.items():
@@ -132,7 +132,7 @@ def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, man
     for face, which in _FACES.items():
         own = rows.filter(which, pl.col("mean").is_not_null())
         points = {**look, "linestyle": "none", "markerfacecolor": face or look["color"]}
-        if len(own):  # matplotlib would leave room for the points that are not there
+        if len(own):  # matplotlib would reserve space for an empty set of points
             axes.plot(own["x"], own["point"], zorder=3, clip_on=False, transform=moved, **points)
     apart = rows.filter(APART)
     if len(apart):
@@ -142,20 +142,20 @@ def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, man
 
 
 _ASIDE_IN = 0.035
-"""How far apart points of neighbouring curves stand at one number, in inches."""
+"""The distance of neighbouring curves' points at one number, in inches."""
 
 _BOUNDS = {Kind.T: ("low", "high"), Kind.MEDIAN: ("median_low", "median_high")}
 _MEAN: dict[str, Any] = {"marker": "x", "linestyle": "none"}
 _HOLLOW = (pl.col("kind") != Kind.T.value) & (pl.col("n") > 1)
 """Whether a point of several runs has no interval of its mean."""
 _FEW = "#bbbbbb"
-"""What fills points of too few runs for any interval."""
+"""The fill of points with too few runs for any interval."""
 _FACES = {
     None: ~_HOLLOW,
     "white": _HOLLOW & (pl.col("kind") != Kind.NONE.value),
     _FEW: _HOLLOW & (pl.col("kind") == Kind.NONE.value),
 }
-"""What fills which points: None is the curve's colour."""
+"""The fill of each kind of points: None is the curve's colour."""
 
 
 def _bars(
@@ -189,7 +189,7 @@ def _look(index: int) -> dict[str, Any]:
 
 
 def _unit_of_x(chart: Chart) -> tuple[float, str]:
-    """What the numbers along the axis are divided by, and their unit then."""
+    """The divisor of the numbers along the axis, and the resulting unit."""
     if chart.number is None or chart.number == chart.x:
         return 1.0, ""
     sizes = [abs(x) for x, _ in chart.ticks]
@@ -198,7 +198,7 @@ def _unit_of_x(chart: Chart) -> tuple[float, str]:
 
 
 def _up(axes: Axes, chart: Chart, reach: float) -> None:
-    """The axis along the side: from zero to a little beyond `reach`, or of ratios."""
+    """The y axis: from zero to a little beyond `reach`, or logarithmic."""
     if not _is_geometric_up(chart):
         axes.set_ylim(0, 1.05 * reach or 1.0)
         return
@@ -209,7 +209,7 @@ def _up(axes: Axes, chart: Chart, reach: float) -> None:
 
 
 def _across(axes: Axes, chart: Chart, inches: float, *, named: bool) -> None:
-    """The axis along the bottom: its scale, ticks at what was run, and in the last row what it is."""
+    """The x axis: its scale, ticks at the values that were run, and a label in the last row."""
     factor, unit = _unit_of_x(chart)
     at = [x / factor for x, _ in chart.ticks]
     if chart.number is None:
@@ -235,7 +235,7 @@ def _labelled(what: str, unit: str) -> str:
 
 
 def _ticks(axes: Axes, at: list[float], inches: float) -> None:
-    """A tick at each value that was run, if they have room; else where matplotlib has them."""
+    """A tick at each value that was run, if there is space; else matplotlib's."""
     places = axes.transData.transform([(x, 0) for x in at])[:, 0]
     span = (places.max() - places.min()) or 1.0
     gaps = np.diff(np.sort(places)) / span * (inches - 0.8)
@@ -252,8 +252,8 @@ def _ticks(axes: Axes, at: list[float], inches: float) -> None:
 
 
 def is_geometric(values: Sequence[float]) -> bool:
-    """Whether values, in order, are spread by ratios: over three doublings or more, their steps are more alike as
-    ratios than as differences."""
+    """Whether sorted values are spaced geometrically: over at least three doublings, their ratios vary less than their
+    differences."""
     x = np.array(values, dtype=float)
     if len(x) < 3 or x.min() <= 0 or x.max() / x.min() < LEAST_RATIO:
         return False
@@ -262,7 +262,7 @@ def is_geometric(values: Sequence[float]) -> bool:
 
 
 def _is_geometric_up(chart: Chart) -> bool:
-    """Whether the measure follows an axis of ratios: every curve goes up or down by ten or more, with nothing at 0."""
+    """Whether the measure suits a logarithmic axis: every curve changes by a factor of ten or more, and none is 0."""
     if chart.number is None or not is_geometric([x for x, _ in chart.ticks]):
         return False
     least = chart.data.select("mean", "low", "median_low").min_horizontal().min()
@@ -275,7 +275,7 @@ def _is_geometric_up(chart: Chart) -> bool:
 
 
 def _curves_of(chart: Chart, curves: Sequence[tuple[Any, ...]]) -> list[Line2D]:
-    """The entries of the curves, if there are several."""
+    """The legend entries of the curves, if there are several."""
     joined = {} if chart.number is not None else {"linestyle": "none"}
     names = [", ".join(texts(chart, chart.by, values)) for values in curves]
     handles = [Line2D([], [], label=name, **{**_look(i), **joined}) for i, name in enumerate(names)]
@@ -283,7 +283,7 @@ def _curves_of(chart: Chart, curves: Sequence[tuple[Any, ...]]) -> list[Line2D]:
 
 
 def _kinds_of(charts: Sequence[Chart]) -> list[Line2D]:
-    """The entries of points that have another interval than the mean's."""
+    """The legend entries of points with another interval than the mean's."""
     hollow: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "color": _GREY}
     kinds = {kind for chart in charts for kind in chart.data.filter(_HOLLOW)["kind"]}
     found = []
@@ -300,6 +300,6 @@ def _kinds_of(charts: Sequence[Chart]) -> list[Line2D]:
 
 
 def _legend_look(handles: Sequence[Line2D]) -> dict[str, Any]:
-    """Lines with dashes take more room than markers."""
+    """Legend options: lines with dashes need more space than markers."""
     lines = any(handle.get_linestyle() != "None" for handle in handles)
     return {"columnspacing": 1.2, "handlelength": 2.4 if lines else 1.0, "handletextpad": 0.5}

@@ -1,4 +1,4 @@
-"""One quantity over another, a line for each combination of the rest: what a throughput model says."""
+"""One quantity over another, a line for each combination of the others: for throughput models."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SCALES = {"bit/s": ((1e6, "Mbit/s"), (1e3, "kbit/s")), "s": ((1.0, "s"), (1e-3, 
 
 @dataclass(frozen=True)
 class Axis:
-    """What is drawn along an axis."""
+    """The quantity along an axis."""
 
     label: str
     column: str
-    """Its name, whose end is the unit."""
+    """Its name, which ends in the unit."""
     values: np.ndarray
 
 
 def figure(x: Axis, y: Axis, names: Sequence[str], title: str) -> Figure:
-    """The figure: points of one name make a line. An axis that spans more than a decade is logarithmic."""
+    """The figure: points of one name form a line. An axis that spans more than a decade is logarithmic."""
     with mpl.rc_context(style.RC):
         drawn = style.Shown(figsize=(6.2, 3.6), layout="constrained")
         axes = drawn.add_subplot()

@@ -1,4 +1,4 @@
-"""Congestion windows over time; for a lone flow also ssthresh and what is in flight."""
+"""Congestion windows over time; for a single flow also ssthresh and packets in flight."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from paceline.plots.timeline import Kind, Line, without
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a flow's window."""
+    """Draw a flow's window."""
     data = line.data
     axes.plot(data["time_s"], data["cwnd_packets"], **look)
     if line.count > 1:
         return
-    # Before the first loss ssthresh is as good as infinite; it is drawn where it lies in the figure.
+    # Before the first loss ssthresh is practically infinite; draw it only within the figure's range.
     highest = data.select(
         pl.max_horizontal(pl.col("cwnd_packets").max(), pl.col("in_flight_packets").max())
     ).item()

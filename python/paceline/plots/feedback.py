@@ -1,4 +1,4 @@
-"""Feedback over time: how long packets took above the least of the log, and a cross where some were lost."""
+"""Feedback over time: packets' delays above the minimum of the log, and a cross for losses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws the delays that each packet of feedback told of, and its losses."""
+    """Draw the delays and losses that each feedback packet reports."""
     known = line.data.filter(pl.col("delay_s").is_finite())
     axes.plot(known["time_s"], known["delay_s"] * 1e3, **look)
     lost = known.filter(pl.col("lost_packets") > 0)

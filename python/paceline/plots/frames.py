@@ -1,6 +1,6 @@
-"""Frames over time: how old they were when they came whole, or from a jitter buffer were shown.
+"""Frames over time: their age when they were complete, or when a jitter buffer released them.
 
-Of a lone flow also how long the picture has stood, once that is as long as none stands that is not frozen.
+For a single flow also how long the picture has been frozen.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from paceline.plots import style
 from paceline.plots.timeline import Kind, Line
 
 STANDS_S = 0.15
-"""A picture that has not stood for so long is not frozen, whatever the time between frames."""
+"""A picture that has stood for a shorter time is not frozen, whatever the frame interval."""
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws the mean delay of a flow's frames; of an interval without a frame nothing."""
+    """Draw the mean delay of a flow's frames; nothing for an interval without a frame."""
     shown = line.data.filter(pl.col("frame_delay_s").is_finite())
     axes.plot(shown["time_s"], shown["frame_delay_s"] * 1e3, **look)
     stands = line.data["picture_age_s"].to_numpy()

@@ -1,4 +1,4 @@
-"""What a gateway saw and did: the delay, the rates, and the windows of the largest connections, over one time axis."""
+"""A gateway's measurements and actions: delay, rates, and the windows of the largest connections, over time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from paceline.files.file_kinds import seems
 from paceline.plots import style
 
 MOST_NAMED = 6
-"""Connections beyond this many, the largest, are drawn in grey."""
+"""The number of largest connections with a colour; others are grey."""
 
 Status = dict[str, Any]
 """An interval, as `paceline gateway --out` writes it (docs/gateway.md)."""
 
 
 def read(path: Path) -> list[Status]:
-    """The intervals of a file of `paceline gateway --out` or `paceline-gateway --out`. Raises PacelineError for a file
-    that is none, and StorageError."""
+    """The intervals in a file of `paceline gateway --out` or `paceline-gateway --out`. Raises PacelineError for any
+    other file, and StorageError."""
     found: list[Status] = []
     none = f"{path} is no qlog, and has no interval of a gateway (`paceline gateway --out`): {seems(path)}"
     try:
@@ -38,7 +38,7 @@ def read(path: Path) -> list[Status]:
             if "flows" in read_in:
                 found.append({key: read_in[key] for key in ("time_s", "delay_s", "udp_bps", "flows")})
         except (ValueError, TypeError, KeyError) as error:
-            if number == len(lines):  # what a killed gateway was about to write
+            if number == len(lines):  # an incomplete last line of a killed gateway
                 break
             if number == 1:
                 raise PacelineError(none) from None
@@ -100,6 +100,6 @@ def _name(flow: dict[str, Any]) -> str:
 
 
 def _column(flows: Sequence[dict[str, Any]], key: str, scale: float) -> list[float]:
-    """A number of a connection in each interval; nan where there is none."""
+    """A connection's number in each interval; nan if it has none."""
     values = (flow.get(key) for flow in flows)
     return [float("nan") if value is None else value * scale for value in values]

@@ -1,7 +1,7 @@
-"""What controllers say of themselves over time: a row of axes for each gauge there is, a column for each run.
+"""Controllers' gauges over time: a row of axes for each gauge, a column for each run.
 
-The gauges are the columns of the recordings `GAUGES`, whatever their names; the end of a name is the unit. Nothing here
-knows one of them.
+The gauges are the columns of the recordings `GAUGES`, with any names; a name ends in the unit. This module does not
+depend on particular gauges.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from paceline.plots.timeline import Key, Kind, Line, Panel, draw_panel, end_of
 from paceline.quantities import UNITS, unit_of
 
 MOST_RUNS = 4
-"""Columns of a figure."""
+"""The limit on columns of a figure."""
 _LABELS = {"seed", "flow", "instance", "time_s"}
 
 
 def gauges(panels: Sequence[Panel]) -> list[str]:
-    """The columns that hold a value somewhere, in order of first appearance; the axes of a sweep are no gauges."""
+    """The columns that have a value somewhere, in order of first appearance; a sweep's axes are not gauges."""
     found: dict[str, None] = {}
     for panel in panels:
         numbers = [name for name, kind in panel.data.schema.items() if kind == pl.Float64]
@@ -39,11 +39,10 @@ def gauges(panels: Sequence[Panel]) -> list[str]:
 
 
 def figure(panels: Sequence[Panel], flows: Sequence[Key] = ()) -> Figure:
-    """The figure, with colours as `timeline.figure` has them. Raises PacelineError for too many runs, or without any
-    gauge."""
+    """The figure, with the colours of `timeline.figure`. Raises PacelineError for too many runs or no gauge."""
     if len(panels) > MOST_RUNS:
         raise PacelineError(
-            f"{len(panels)} runs are too many beside one another (at most {MOST_RUNS}): plot fewer"
+            f"{len(panels)} runs are too many for one figure (at most {MOST_RUNS}): plot fewer"
         )
     names = gauges(panels)
     if not names:
@@ -87,12 +86,12 @@ def _known(data: pl.DataFrame, name: str) -> bool:
 
 
 def _plain(column: str) -> str:
-    """The gauge's own name: the column's without its unit."""
+    """The gauge's name: the column's without its unit."""
     return next((column.removesuffix(end) for end in UNITS if column.endswith(end)), column)
 
 
 def _scale(name: str, panels: Sequence[Panel]) -> tuple[float, str]:
-    """What to divide the values by, and the unit they are in then."""
+    """The divisor of the values, and the resulting unit."""
     unit = unit_of(name)
     reach = 0.0
     for panel in panels:

@@ -1,4 +1,4 @@
-"""A hunt: the values over the tries with the worst so far, and along each axis with the finds."""
+"""A hunt: the values of the tries with the worst so far, and along each axis with the finds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WIDTH_IN, _HEIGHT_IN, _PANEL_IN = 7.16, 2.2, 1.9
 _ACROSS = 3
 _FAR = 100.0
-"""Values above zero that are further apart have a logarithmic axis."""
+"""Positive values that span a larger factor have a logarithmic axis."""
 
 
 def figure(hunt: Hunt) -> Shown:
@@ -58,7 +58,7 @@ def _over_tries(panel: Any, hunt: Hunt, values: Sequence[float]) -> None:
         hunt.own_searched, color=PALETTE[6], linestyle=(0, (4, 2)), linewidth=0.8, label="the file itself"
     )
     if crashed := _crashes(hunt):
-        # above all values, whatever these are
+        # above all values, in axes coordinates
         top = panel.get_xaxis_transform()
         panel.plot(
             [n + 1 for n in crashed],

@@ -1,4 +1,4 @@
-"""Round-trip times of the kernel's TCP over time, with a tick at each retransmission; for a lone flow the least RTT."""
+"""Round-trip times of the kernel's TCP over time, with a tick at each retransmission; for a single flow min_rtt."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from paceline.plots.timeline import Kind, Line
 
 
 def round_trips(axes: Axes, line: Line, look: dict[str, Any], counter: str, event: str) -> None:
-    """Draws a flow's smoothed RTT, and a tick each time that the column `counter` grows, which is an `event`."""
+    """Draw a flow's smoothed RTT, and a tick each time that the column `counter` grows, labelled `event`."""
     data = line.data
     axes.plot(data["time_s"], data["srtt_s"] * 1e3, **look)
     grew = data.filter(pl.col(counter).diff() > 0)
     if len(grew) == 0:
-        return  # a mark that is nowhere lies at the figure's corner, where the layout makes room for it
-    # On the time axis: they show when losses were, whatever the RTT was.
+        return  # an empty line would be laid out at the figure's corner
+    # Ticks lie on the time axis: they mark the times of losses, not RTTs.
     axes.plot(
         grew["time_s"],
         [0.0] * len(grew),
@@ -32,7 +32,7 @@ def round_trips(axes: Axes, line: Line, look: dict[str, Any], counter: str, even
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a flow's smoothed RTT."""
+    """Draw a flow's smoothed RTT."""
     round_trips(axes, line, look, "retransmits", "retransmission")
     if line.count == 1:
         least = line.data["rtt_min_s"] * 1e3

@@ -14,8 +14,8 @@ from matplotlib.legend import Legend
 def outside(
     figure: Figure, handles: Sequence[Artist], place: Any, title: str = "", **look: Any
 ) -> Legend | None:
-    """Puts the entries, if there are any, where matplotlib's `place` says ("outside lower center"), in as few rows as
-    the width allows; the figure grows by them. `look` goes to `Figure.legend`."""
+    """Put the entries, if any, at matplotlib's `place` ("outside lower center"), in as few rows as the width allows;
+    the figure grows by them. `look` goes to `Figure.legend`."""
     for rows in range(1, len(handles) + 1):
         columns = math.ceil(len(handles) / rows)
         if rows > 1 and columns == math.ceil(len(handles) / (rows - 1)):

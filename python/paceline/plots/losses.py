@@ -1,4 +1,4 @@
-"""Loss indications over time, fast retransmissions and series of timeouts, counted from the beginning."""
+"""Loss indications over time: cumulative fast retransmissions and series of timeouts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws how many there have been so far."""
-    # real QUIC tells of no timeouts: what is left are its losses
+    """Draw the cumulative count."""
+    # real QUIC reports no timeouts, only losses
     indications = line.data["fast_retransmits"] + line.data["timeout_series"].fill_null(0)
     axes.plot(line.data["time_s"], indications.cum_sum(), **look)
 

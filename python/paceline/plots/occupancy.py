@@ -1,4 +1,4 @@
-"""How full queues were: for which share of the time each tenth of their limit, as bars."""
+"""The occupancy of queues: the share of the time at each tenth of their limit, as bars."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from paceline.results.results import Results
 from paceline.statistics import Estimate, estimate
 
 TENTHS = tuple(f"occupancy_{k}" for k in range(10))
-"""The columns of the table of queues."""
+"""The columns in the table of queues."""
 
 MOST_QUEUES = 8
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """A queue's histogram: its name, and the share of the time at each tenth over the runs."""
+    """A queue's histogram: its name, and each run's share of the time at each tenth."""
 
     name: str
     shares: list[Estimate]
 
 
 def measured(results: Results) -> bool:
-    """Whether the runs measured any queue's occupancy."""
+    """Whether any queue's occupancy was measured."""
     return TENTHS[0] in results.queues.columns
 
 
 def histograms(results: Results, label: str = "") -> list[Histogram]:
-    """The histograms of every queue that was asked for, at every point of a sweep."""
+    """The histograms of every measured queue, at every point of a sweep."""
     if not measured(results):
         raise PacelineError("no queue's occupancy was measured: give a link `occupancy = true`")
     table = results.queues.filter(pl.col(TENTHS[0]).is_not_null())
@@ -47,7 +47,7 @@ def histograms(results: Results, label: str = "") -> list[Histogram]:
 
 
 def figure(queues: Sequence[Histogram]) -> Figure:
-    """Bars of all queues side by side, tenth by tenth; with several runs their 95 % intervals."""
+    """Bars of all queues side by side, tenth by tenth; for several runs with 95 % intervals."""
     if len(queues) > MOST_QUEUES:
         raise PacelineError(
             f"{len(queues)} queues are too many for a figure (at most {MOST_QUEUES}): plot fewer runs or points"

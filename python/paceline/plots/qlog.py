@@ -1,5 +1,5 @@
-"""Round-trip times of a QUIC connection over time, as its log tells them, with a tick at each loss; for a lone
-connection the samples and the least RTT."""
+"""Round-trip times of a QUIC connection over time, from its log, with a tick at each loss; for a single connection also
+the samples and min_rtt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paceline.plots.timeline import Kind, Line, without
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a connection's smoothed RTT."""
+    """Draw a connection's smoothed RTT."""
     round_trips(axes, line, look, "lost_packets", "loss")
     if line.count == 1:
         for column, colour, name in (

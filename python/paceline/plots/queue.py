@@ -11,12 +11,12 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a queue's length, which holds from one sample to the next."""
+    """Draw a queue's length, which holds from one sample to the next."""
     axes.step(line.data["time_s"], line.data["packets"], where="post", **{"linewidth": 0.8, **look})
 
 
 def empty(data: pl.DataFrame) -> bool:
-    """Whether nothing ever waited when the queue was sampled."""
+    """Whether the queue was empty at every sample."""
     return not (data["packets"] > 0).any()
 
 

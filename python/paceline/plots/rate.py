@@ -1,5 +1,4 @@
-"""Goodput over time, averaged over bins long enough to be read; of a log that does not tell of its payload what was
-sent, or what came."""
+"""Goodput over time, averaged over readable bins; for a log without payload sizes the sent or received rate."""
 
 from __future__ import annotations
 
@@ -14,24 +13,24 @@ _BINS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 
 
 def bin_s(span_s: float) -> float:
-    """The length of the averages for a time span: the shortest round one that gives at most 250 of them."""
+    """The bin length for a time span: the shortest round one that gives at most 250 bins."""
     return next((b for b in _BINS_S if span_s / b <= MOST_MEANS + 1e-6), _BINS_S[-1])
 
 
 _INSTEAD = {"send_rate_bps": "sent", "receive_rate_bps": "received"}
-"""Columns that are drawn where there is no goodput, and what they are."""
+"""Columns that are drawn if there is no goodput, and their names."""
 
 
 def _column(data: pl.DataFrame) -> str:
-    """The column that is drawn."""
+    """The column to draw."""
     every = ("goodput_bps", *_INSTEAD)
     return next((column for column in every if not without(column)(data)), "goodput_bps")
 
 
 def averaged(data: pl.DataFrame, length_s: float, column: str = "goodput_bps") -> pl.DataFrame:
-    """Means of a column over bins of a length, each at its end; recorded bins end at time_s, and last from the one
-    before: those of a log are as long as nothing was logged."""
-    # A recorded bin that ends at a boundary lies before it; the margin takes in rounding.
+    """Means of a column over bins of a length, each at its end. Recorded intervals end at time_s and begin at the
+    previous row's: those of a log last as long as nothing was logged."""
+    # A recorded interval that ends at a boundary lies before it; the margin allows for rounding.
     number = (pl.col("time_s") / length_s - 1e-6).ceil().cast(pl.Int64)
     lasts = pl.col("time_s").diff().fill_null(strategy="backward").fill_null(1.0)
     return (
@@ -43,7 +42,7 @@ def averaged(data: pl.DataFrame, length_s: float, column: str = "goodput_bps") -
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a flow's rate: each mean over the time that it stands for."""
+    """Draw a flow's rate: each mean over its bin."""
     length, column = bin_s(span_s), _column(line.data)
     means = averaged(line.data, length, column)
     if means.is_empty():

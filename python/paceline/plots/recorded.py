@@ -1,4 +1,4 @@
-"""What runs recorded, as figures: a panel per run, or per point of a sweep."""
+"""Figures of recordings: a panel per run, or per point of a sweep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paceline.results.results import Results
 
 _MOST_LISTED = 12
-"""Flows that a message names."""
+"""The number of flows that a message names."""
 
 
 def figure(
@@ -43,7 +43,7 @@ def drawn(
     width: str,
     seed: int | None,
 ) -> Figure:
-    """What `Results.plot` gives."""
+    """The figure of `Results.plot`."""
     recorded = results.recorded()
     measures = [y] if isinstance(y, str) else list(y)
     if len(measures) > 1 or (y not in KINDS and y != "gauges") or (results.axes and y not in recorded):
@@ -51,15 +51,17 @@ def drawn(
         return chart.figure(charts, width)
     (y,) = measures
     if x or by or labels or xlabel:
-        raise PacelineError(f"{y} is drawn over time: x, by, labels and xlabel are of measures of sweeps")
+        raise PacelineError(
+            f"{y} is drawn over time: x, by, labels and xlabel only apply to measures of sweeps"
+        )
     if y in KINDS and y not in recorded:
         raise PacelineError(f'{y} was not recorded: run again with record=("{y}",)')
     return figure({Path("results"): results}, y, seed, flows or ())
 
 
 def tells(results: Results, kind: str, flows: Collection[str] = ()) -> bool:
-    """Whether a kind was recorded, of one of these flows if some are named; of logs, whether a connection has a value
-    of it."""
+    """Whether a kind was recorded, for one of these flows if some are named; for logs, whether a connection has a
+    value."""
     if kind not in results.recorded():
         return False
     data = results.series(kind)
@@ -72,7 +74,7 @@ def tells(results: Results, kind: str, flows: Collection[str] = ()) -> bool:
 
 
 def _is_one_of(flows: Collection[str]) -> pl.Expr:
-    """Rows of these flows: all that are alike by their name, one by its number too ("web[3]")."""
+    """Rows of these flows: a name means all its instances, "web[3]" a single one."""
     one = pl.format("{}[{}]", "flow", "instance")
     return pl.col("flow").is_in(flows) | one.is_in(flows)
 
@@ -98,7 +100,7 @@ def panels(
         data = _of_flows(data, flows, kind)
         name = results.manifest.get("name", path.name)
         label = f"{name} ({path})" if len(runs) > 1 else str(name)
-        # Real traffic draws from no seed, and what there is one of has no number: a log, a watch.
+        # Real traffic has no seed, and a single log or watch has no number.
         real = results.manifest.get("kind", "run") not in ("run", "sweep", "comparison")
         number = "" if real and len(results.seeds) == 1 else f", {'run' if real else 'seed'} {chosen}"
         points = data.partition_by(results.axes, maintain_order=True) if results.axes else [data]
@@ -118,7 +120,7 @@ def _of_flows(data: pl.DataFrame, flows: Collection[str], kind: str) -> pl.DataF
     if not flows:
         return data
     if "flow" not in data.columns:
-        raise PacelineError(f"{kind} of flow {next(iter(flows))}: it is of no flows")
+        raise PacelineError(f"{kind} of flow {next(iter(flows))}: this recording is not about flows")
     for name in flows:
         if data.filter(_is_one_of([name])).is_empty():
             raise PacelineError(f"{kind} of flow {name}: flows recorded: {listed(data)}")
@@ -126,7 +128,7 @@ def _of_flows(data: pl.DataFrame, flows: Collection[str], kind: str) -> pl.DataF
 
 
 def listed(flows: pl.DataFrame) -> str:
-    """The names of the flows of a table, as many as a message has room for."""
+    """The names of a table's flows, as many as fit into a message."""
     there = flows["flow"].unique(maintain_order=True).to_list()
     rest = len(there) - _MOST_LISTED
     return ", ".join(there[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")

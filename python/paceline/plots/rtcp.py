@@ -1,6 +1,6 @@
-"""RTP over time: the rate that a sender allows itself between reports.
+"""RTP over time: a sender's allowed rate between reports.
 
-For a lone flow also the bottleneck's rate as its receiver measures it, or else its encoder's.
+For a single flow also the bottleneck's rate as measured by its receiver, or else its encoder's rate.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from paceline.plots.timeline import Kind, Line, draw_beside
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a flow's allowed rate, which stays from one report to the next."""
+    """Draw a flow's allowed rate, which holds from one report to the next."""
     axes.plot(line.data["time_s"], line.data["allowed_bps"] / 1e6, drawstyle="steps-post", **look)
-    # Which of them there is goes by the controller.
+    # The controller determines which of them exists.
     measured = "bottleneck_bps" in line.data.columns and line.data["bottleneck_bps"].is_finite().any()
     beside = ("bottleneck_bps", "bottleneck") if measured else ("encoder_bps", "encoder")
     draw_beside(axes, line, *beside)

@@ -1,4 +1,4 @@
-"""What all figures share: a palette safe for colour-blind readers, fonts, grids, and how they are saved."""
+"""The common style of all figures: a palette safe for colour-blind readers, fonts, grids, and saving."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.files import write_whole
 
-# Okabe and Ito's palette without its yellow, which is too pale for lines on white; the styles tell lines apart in grey.
+# Okabe and Ito's palette without its yellow, which is too pale for lines on white; styles distinguish lines in grey.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 OTHERS = "#B8B8B8"
 SHADE = "#F1F1F1"
 STYLES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (4, 1.5, 1, 1.5)))
 
-# Any: the stub of matplotlib takes a mapping whose keys are literals.
+# Any: matplotlib's stub takes a mapping with literal keys.
 RC: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -39,7 +39,7 @@ RC: Any = {
     "legend.frameon": False,
     "legend.fontsize": 8,
     "svg.fonttype": "none",
-    # Letters as fonts: printers of papers refuse Type 3, which is matplotlib's own choice.
+    # Embed letters as fonts: publishers refuse Type 3, matplotlib's default.
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     # The same figure gives the same bytes.
@@ -51,7 +51,7 @@ PRINT_DOTS_PER_INCH = 300
 _PAGE_DOTS_PER_INCH = 96
 FORMATS = ("svg", "png", "pdf")
 WIDTHS = {"column": 3.5, "page": 7.16}
-"""Of figures in a paper of two columns, in inches: within one, across both (IEEE's template)."""
+"""Figure widths in a two-column paper, in inches: within one column, across both (IEEE's template)."""
 WIDEST_IN, NARROWEST_IN = 20.0, 2.0
 _LENGTH = re.compile(r"(\d{1,4}(?:\.\d{1,4})?) ?(in|cm|mm)")
 
@@ -63,11 +63,11 @@ def inches(width: str) -> float:
     found = _LENGTH.fullmatch(width.strip())
     if found is None:
         raise PacelineError(
-            f'width = "{width}": a figure is as wide as a {" or a ".join(WIDTHS)}, or as a length, 4in, 10cm or 89mm'
+            f'width = "{width}": must be a {" or a ".join(WIDTHS)}, or a length, as 4in, 10cm or 89mm'
         )
     wide = float(found[1]) / {"in": 1.0, "cm": 2.54, "mm": 25.4}[found[2]]
     if not NARROWEST_IN <= wide <= WIDEST_IN:
-        raise PacelineError(f"width = {width}: a figure is {NARROWEST_IN:g}in to {WIDEST_IN:g}in wide")
+        raise PacelineError(f"width = {width}: must be {NARROWEST_IN:g}in to {WIDEST_IN:g}in")
     return wide
 
 
@@ -77,28 +77,28 @@ def line_of(index: int) -> dict[str, Any]:
 
 
 def from_zero(axes: Iterable[Axes]) -> None:
-    """Has upright axes of one scale begin at zero; where nothing that is drawn differs from zero they end at 1."""
+    """Make y axes of a common scale begin at zero; if all drawn values are zero, they end at 1."""
     every = list(axes)
     every[0].set_ylim(bottom=0)
     ends_at_one(every)
 
 
 def ends_at_one(axes: Sequence[Axes]) -> None:
-    """Has upright axes of one scale, in which nothing that is drawn differs from zero, go from 0 to 1: matplotlib's own
-    go from -0.055 to 0.055."""
+    """Make y axes of a common scale go from 0 to 1 if all drawn values are zero: matplotlib's default is -0.055 to
+    0.055."""
     drawn = (np.asarray(line.get_ydata(), dtype=float) for one in axes for line in one.lines)
     if not any((np.isfinite(values) & (values != 0)).any() for values in drawn):
         axes[0].set_ylim(0, 1)
 
 
 class Shown(Figure):
-    """A figure that a notebook shows: IPython knows matplotlib's own only where pyplot was imported."""
+    """A figure that a notebook shows: IPython only displays matplotlib's own if pyplot was imported."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         buffer = io.BytesIO()
         with mpl.rc_context(RC):
             self.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
-        # sharp on dense screens: more pixels than it is shown at
+        # sharp on dense screens: more pixels than the displayed size
         width, height = (round(_PAGE_DOTS_PER_INCH * inches) for inches in self.get_size_inches())
         return buffer.getvalue(), {"width": width, "height": height}
 
@@ -110,8 +110,8 @@ def save(
     formats: Sequence[str] | None = None,
     dots_per_inch: int = DOTS_PER_INCH,
 ) -> list[Path]:
-    """Writes the figure in the format that the path ends in (.svg, .png, .pdf), else as path.svg and path.png;
-    `formats` says others, and then all of the path is the name. Raises StorageError."""
+    """Write the figure in the format of the path's ending (.svg, .png, .pdf), else as path.svg and path.png; with
+    `formats`, in those, and the whole path is the name. Raises StorageError."""
     base, wanted = (Path(path), formats) if formats else target(Path(path))
     written = []
     for form in wanted:
@@ -126,8 +126,8 @@ def save(
 
 
 def target(path: Path) -> tuple[Path, tuple[str, ...]]:
-    """The name of a figure without its format, and the formats that the name asks for. Raises PacelineError for one
-    that there is not."""
+    """A figure's name without its format, and the formats that the name asks for. Raises PacelineError for an unknown
+    format."""
     form = path.suffix.lstrip(".").lower()
     if form not in FORMATS and form[:1].isalpha():  # "v1.2" is a name, "x.jpg" and "x.jpg2" would be formats
         raise PacelineError(

@@ -1,6 +1,6 @@
-"""What a figure of a sweep shows: a measure over one varied path, a curve for each value of others, panels of the rest.
+"""The data of a sweep's figure: a measure over one varied path, curves by other paths, panels by the rest.
 
-The intervals are those of the tables: `Results.statistics` makes them, and `chart` draws them.
+The intervals are those of the tables: `Results.statistics` computes them, and `chart` draws them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from paceline.results.results import Results
 from paceline.sweeps.compare import SUBJECT, alone, metrics_in
 
 MOST_CURVES = 7
-"""So many colours there are."""
+"""The number of colours."""
 MOST_PANELS = 12
 MOST_APART = 20.0
-"""Panels whose greatest values differ by more have scales of their own: in a common one the least would lie flat."""
+"""If panels' maxima differ by a larger factor, each has its own scale: in a common one the smallest would look flat."""
 
 
 _OF_MEDIAN = pl.col("kind") == Kind.MEDIAN.value
 POINT = pl.when(_OF_MEDIAN).then("median").otherwise("mean")
-"""What is drawn of a row of `Results.statistics`: what its interval is of."""
+"""The statistic drawn for a row of `Results.statistics`: the one that its interval is about."""
 APART = _OF_MEDIAN & ~pl.col("mean").is_between("median_low", "median_high")
-"""Whether the mean is drawn beside the median, since it lies outside the median's interval."""
+"""Whether the mean is drawn beside the median, because it lies outside the median's interval."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Curve:
     """The points of one curve."""
 
     values: tuple[Any, ...]
-    """The values that tell it from the others, in the order of `Chart.by`."""
+    """The values that identify the curve, in the order of `Chart.by`."""
     data: pl.DataFrame
-    """Rows of `Results.statistics`, and `x`: where each lies along the axis."""
+    """Rows of `Results.statistics`, and `x`: each one's position along the axis."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves in axes of their own."""
+    """Curves in common axes."""
 
     values: tuple[Any, ...]
-    """The values that tell it from the others, in the order of `Chart.rest`."""
+    """The values that identify the panel, in the order of `Chart.rest`."""
     curves: tuple[Curve, ...]
 
     @property
@@ -56,34 +56,34 @@ class Panel:
 
     @property
     def reach(self) -> float:
-        """The greatest value that is drawn."""
+        """The largest drawn value."""
         most = self.data.select("mean", "high", "median_high").max_horizontal().max()
         return float(most) if isinstance(most, int | float) else 0.0
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn."""
+    """A sweep's figure as data."""
 
     table: str
     measure: str
     x: str
-    """The column along the axis: a varied path, or what rows are of (flow, link, ...)."""
+    """The column along the axis: a varied path, or an identity column (flow, link, ...)."""
     number: str | None
-    """The column of its values as numbers, whose end is the unit; None of words, which lie at 0, 1, ..."""
+    """The numerical column of its values, which ends in the unit; None for words, which lie at 0, 1, ..."""
     ticks: tuple[tuple[float, Any], ...]
-    """Where its values lie."""
+    """The positions of its values."""
     by: tuple[str, ...]
     rest: tuple[str, ...]
     flows: tuple[str, ...]
-    """The flows that were chosen, of several."""
+    """The chosen flows, of several."""
     panels: tuple[Panel, ...]
     numeric: frozenset[str]
     """Columns whose values are quantities."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What to print in place of a value, a flow's name, the measure or a path."""
+    """Replacements of a value, a flow's name, the measure or a path."""
     xlabel: str = ""
-    """What to print along the axis; "" for the path in words."""
+    """The axis' label; "" for the path in words."""
 
     @property
     def data(self) -> pl.DataFrame:
@@ -92,12 +92,12 @@ class Chart:
 
     @property
     def reach(self) -> float:
-        """The greatest value that is drawn."""
+        """The largest drawn value."""
         return max(panel.reach for panel in self.panels)
 
     @property
     def alike(self) -> bool:
-        """Whether the panels have one scale, by which they can be compared by eye."""
+        """Whether the panels have a common scale."""
         some = [panel.reach for panel in self.panels if panel.reach > 0]
         return not some or max(some) <= MOST_APART * min(some)
 
@@ -111,9 +111,9 @@ def chart(
     labels: Mapping[str, str] | None = None,
     xlabel: str = "",
 ) -> Chart:
-    """What to draw of a sweep's results: see `Results.plot`. Raises PacelineError."""
+    """Select a sweep's data for a figure: see `Results.plot`. Raises PacelineError."""
     if not results.axes:
-        raise PacelineError("these results are of no sweep: nothing is varied that could lie along an axis")
+        raise PacelineError("these results are not a sweep: no varied path can be the axis")
     table, measure = metrics_in(results, [y])[0]
     subject = SUBJECT[table]
     named = {name: _column(results, subject, name) for name in (*([x] if x else []), *(by or ()))}
@@ -121,12 +121,12 @@ def chart(
     along = named[x] if x else _along(results, rows)
     curves = [named[name] for name in by or ()]
     if along in curves:
-        raise PacelineError(f"{along} lies along the axis: the curves are by something else")
+        raise PacelineError(f"{along} is the axis: give other paths for the curves")
     rest: list[str] = []
     for column in (*results.axes, *subject):
         if column in (along, *curves) or _is_told(rows, [along, *curves, *rest], column):
             continue
-        # Unless it is said, curves are by the other paths, panels by what the rows are of.
+        # By default, curves are by the other paths, panels by the rows' identity.
         (curves if by is None and column in results.axes else rest).append(column)
     if by is None and not curves:
         curves, rest = rest, []
@@ -153,7 +153,7 @@ def chart(
 
 
 def _column(results: Results, subject: Sequence[str], name: str) -> str:
-    """The column of that name: a varied path, as much of its end as tells it from the others, or what rows are of."""
+    """The column of that name: a varied path, a unique ending of one, or an identity column."""
     there = (*results.axes, *subject)
     ends = [column for column in there if column.endswith(f".{name}")]
     if name in there:
@@ -168,16 +168,16 @@ def _column(results: Results, subject: Sequence[str], name: str) -> str:
 def _rows(
     results: Results, table: str, measure: str, flows: Sequence[str] | None, *, both_ways: bool
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """A row per point and subject that has the measure, and which flows were chosen of several."""
+    """A row per point and subject that has the measure, and the chosen flows if there are several."""
     subject = SUBJECT[table]
     rows = results.statistics(table, [*results.varied, *subject], [measure])
     if "direction" in subject and not both_ways:
-        # As in tables, the way back is there for those who ask.
+        # As in tables, the backward direction is only shown on request.
         rows = rows.filter(pl.col("direction") == "forward")
     if measure == "jain":
         several = rows.filter(~pl.col("group").is_in(alone(results)))
         rows = several if len(several) else rows
-    # A flow that never has the measure, such as the frames of a download, is no subject.
+    # Leave out flows that never have the measure, such as the frames of a download.
     has = pl.col("mean").is_not_null().any()
     rows = rows.filter(has.over(subject) if subject else has)
     if rows.is_empty():
@@ -185,7 +185,7 @@ def _rows(
     if flows is None:
         return rows, ()
     if "flow" not in subject:
-        raise PacelineError(f"{table}.{measure} is not of single flows: leave out which")
+        raise PacelineError(f"{table}.{measure} is not a measure of single flows: leave out the flows")
     known = rows["flow"].unique(maintain_order=True).to_list()
     if missing := [flow for flow in flows if flow not in known]:
         raise PacelineError(f"no flow {', '.join(missing)} has {measure}; there are {', '.join(known)}")
@@ -193,20 +193,20 @@ def _rows(
 
 
 def _along(results: Results, rows: pl.DataFrame) -> str:
-    """What lies along the axis unless it is said: the first path with several quantities, or with several values."""
+    """The default axis: the first path with several quantities, or else with several values."""
     several = [axis for axis in results.axes if rows[axis].n_unique() > 1] or results.axes
     return next((axis for axis in several if axis in results.numbers), several[0])
 
 
 def _is_told(rows: pl.DataFrame, by: Sequence[str], column: str) -> bool:
-    """Whether a column has one value wherever these have one: it goes together with them, or is the same throughout."""
+    """Whether a column is determined by others: it varies with them, or is constant."""
     return rows.select(by).n_unique() == rows.select(*by, column).n_unique()
 
 
 def _placed(
     results: Results, rows: pl.DataFrame, along: str
 ) -> tuple[pl.DataFrame, tuple[tuple[float, Any], ...]]:
-    """The rows with their places along the axis, in this order, and the value at each."""
+    """The rows with their positions along the axis, in order, and the value at each."""
     values = rows[along].unique(maintain_order=True).to_list()
     if number := results.numbers.get(along):
         placed = rows.with_columns(pl.col(number).cast(pl.Float64).alias("x")).sort("x", maintain_order=True)
@@ -220,7 +220,7 @@ def _placed(
 
 
 def _parts(rows: pl.DataFrame, by: Sequence[str]) -> list[tuple[tuple[Any, ...], pl.DataFrame]]:
-    """The rows by their values of some columns, in the order of the sweep."""
+    """The rows grouped by some columns, in the order of the sweep."""
     if not by:
         return [((), rows)]
     return list(rows.partition_by(by, maintain_order=True, as_dict=True).items())
@@ -230,8 +230,8 @@ def _check_few(panels: Sequence[Panel], curves: Sequence[str], rest: Sequence[st
     many = max(len(panel.curves) for panel in panels)
     if many > MOST_CURVES:
         raise PacelineError(
-            f"{many} curves by {', '.join(curves)} are too many (at most {MOST_CURVES}): name fewer to have curves by; "
-            "the others have panels of their own"
+            f"{many} curves by {', '.join(curves)} are too many (at most {MOST_CURVES}): name fewer paths for curves; "
+            "the others get separate panels"
         )
     if len(panels) > MOST_PANELS:
         raise PacelineError(

@@ -1,4 +1,4 @@
-"""Rate control over time: the rate that a TFRC sender allows itself; for a lone flow also the receive rate reported."""
+"""Rate control over time: a TFRC sender's allowed rate; for a single flow also the reported receive rate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paceline.plots.timeline import Kind, Line, draw_beside
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a flow's allowed rate."""
+    """Draw a flow's allowed rate."""
     finite = line.data.filter(pl.col("allowed_bps").is_finite())
     axes.plot(finite["time_s"], finite["allowed_bps"] / 1e6, **look)
     draw_beside(axes, line, "receive_bps", "receive rate")

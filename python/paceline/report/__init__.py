@@ -1,6 +1,6 @@
-"""Figures and pages: what the pages of papers, suites and leagues are made of.
+"""Figures and pages: the parts of the pages of papers, suites and leagues.
 
-`figures` draws, `picture` knows where points lie, `inline` puts a figure into a page, `parts` frames the page.
+`figures` draws, `picture` holds the positions of points, `inline` puts a figure into a page, `parts` frames the page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Axes of a reproduction's figures: ticks that can be read, and places side by side for what would hide each other."""
+"""Axes of a reproduction's figures: readable ticks, and slots side by side for points that would overlap."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from paceline.studies.paper import Plot, Study
 
 _LETTER_POINTS = 5.2
-"""The mean width of a tick label's letter."""
+"""The mean width of a letter in a tick label, in points."""
 _SLOT = 0.026
-"""The widest step between what stands side by side, as a share of the axis."""
+"""The widest step between neighbouring slots, as a share of the axis."""
 _ROOM = 0.8
-"""How much of the gap between two levels that may take."""
+"""The share of the gap between two levels that the slots may take."""
 
 
 def plain(value: float) -> str:
@@ -30,7 +30,7 @@ def plain(value: float) -> str:
 
 
 def log_ticks(axes: Axes, which: str) -> None:
-    """Ticks of a logarithmic axis, as many as can be read, written without exponents."""
+    """Ticks of a logarithmic axis, as many as are readable, without exponents."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = sorted(axes.get_xlim() if which == "x" else axes.get_ylim())
     decades = math.log10(high / low) if low > 0 else 3.0
@@ -43,7 +43,7 @@ def log_ticks(axes: Axes, which: str) -> None:
 
 
 def level_ticks(axes: Axes, study: Study, plot: Plot, across_points: float) -> None:
-    """A tick at each level, named as the level is; aslant where the names would touch each other."""
+    """A tick at each level with the level's label; slanted if the labels would touch."""
     if plot.log_x:
         axes.set_xscale("log", base=2)
     labels = [
@@ -71,7 +71,7 @@ def wrapped(label: str, room_points: float) -> str:
 
 
 class Slots:
-    """Places side by side around each level of a study: of every series, ours and, next to it, what was published."""
+    """Slots around each level of a study: for every series our point and, next to it, the published ones."""
 
     def __init__(self, xs: Sequence[float], series: int, *, log: bool, published: bool) -> None:
         self._log = log and min(xs, default=0) > 0
@@ -90,9 +90,9 @@ class Slots:
         return math.exp(moved) if self._log else moved
 
     def ours(self, x: float, series: int) -> float:
-        """Where our point of a series is drawn."""
+        """The position of our point of a series."""
         return self._shifted(x, series * self._each)
 
     def published(self, x: float, series: int, nth: int = 0) -> float:
-        """Where the nth published one is drawn that the same series has at the same place."""
+        """The position of a series' nth published point at this place."""
         return self._shifted(x, series * self._each + 1 + 0.5 * nth)

@@ -1,7 +1,7 @@
 """Colours, markers and hatches of a reproduction's figures: a scheme has one colour on every page.
 
-A series is known by its label, or else by its key. What is no scheme, and a second series of one scheme, takes the
-first colour that the figure leaves free.
+A series is identified by its label, or else by its key. A series that is no scheme, or a second series of a scheme,
+takes the first colour that is free in the figure.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from paceline.studies.paper import Plot, Study
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#101010", "#882255")
-"""Okabe and Ito's but for their yellow, and a wine red, which colour-blind readers tell apart too. With markers, dashes
-and hatches, so that nothing rests on colour alone."""
+"""Okabe and Ito's without their yellow, and a wine red, which colour-blind readers can distinguish. Markers, dashes and
+hatches also distinguish series, so that nothing depends on colour alone."""
 MARKERS = ("o", "s", "^", "v", "P", "X", "p", "*")
 HATCHES = ("", "////", "\\\\\\\\", "xxxx", "----", "||||", "++++", "//")
 DASHES = ("--", ":", "-.")
@@ -36,12 +36,12 @@ SCHEMES = {
     "rap": 7,
     "voap": 7,
 }
-"""A scheme's colour. Two share one only where no figure shows both."""
+"""A scheme's colour. Two schemes share one only if no figure shows both."""
 _KEYS = {**SCHEMES, "veno": SCHEMES["tfrc veno"], "lda": SCHEMES["lda+"]}
 
 
 def _scheme(key: str, label: str) -> int | None:
-    """The colour of the scheme that a label begins with, or that the key names."""
+    """The colour of the scheme at the beginning of a label, or in the key."""
     lower = label.lower()
     for name in sorted(SCHEMES, key=len, reverse=True):
         rest = lower.removeprefix(name)
@@ -51,7 +51,7 @@ def _scheme(key: str, label: str) -> int | None:
 
 
 def assign(names: Sequence[tuple[str, str]]) -> list[int]:
-    """Colours of what stands in one figure, by (key, label), each another while there are enough."""
+    """Colours for the (key, label) pairs of one figure, all different while there are enough."""
     found: dict[int, int] = {}
     for i, (key, label) in enumerate(names):
         colour = _scheme(key, label)
@@ -65,8 +65,8 @@ def assign(names: Sequence[tuple[str, str]]) -> list[int]:
 
 
 def of_series(study: Study) -> list[int]:
-    """Colours of a study's series. A dashed one has that of the solid one whose key its own begins with, or else of
-    the one at its place among the solid ones."""
+    """Colours of a study's series. A dashed one has the colour of the solid one whose key begins its own, or else of
+    the solid one at the same index."""
     solid = [s for s in study.series if not s.dashed] or list(study.series)
     colours = dict(zip((s.key for s in solid), assign([(s.key, s.label) for s in solid]), strict=True))
     found, dashed = [], 0
@@ -82,7 +82,7 @@ def of_series(study: Study) -> list[int]:
 
 
 def dashes(study: Study) -> list[str]:
-    """Line styles of a study's series: of dashed ones in one colour, each another."""
+    """Line styles of a study's series: dashed ones of one colour differ."""
     colours, found = of_series(study), []
     seen: dict[int, int] = {}
     for series, colour in zip(study.series, colours, strict=True):
@@ -92,7 +92,7 @@ def dashes(study: Study) -> list[str]:
 
 
 def of_curves(plot: Plot) -> list[int]:
-    """Colours of a plot's curves: those that figures.toml gives, or else those of their schemes."""
+    """Colours of a plot's curves: those in figures.toml, or else those of their schemes."""
     given = [curve.colour for curve in plot.curves]
     if given == list(range(len(given))):
         return assign([(curve.key, curve.label) for curve in plot.curves])
@@ -100,10 +100,10 @@ def of_curves(plot: Plot) -> list[int]:
 
 
 def of_levels(study: Study) -> list[int]:
-    """Colours of a study's levels, where its points stand by themselves."""
+    """Colours of a study's levels, for separate points."""
     return assign([("", level.label) for level in study.levels])
 
 
 def marker_of(level: int) -> str:
-    """The marker of a level's spots: where colours begin again, the markers are others."""
+    """The marker of a level's points: it changes when colours repeat."""
     return MARKERS[(level + level // len(COLOURS)) % len(MARKERS)]

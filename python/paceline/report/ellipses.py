@@ -1,4 +1,4 @@
-"""Ellipses of one metric over another, each run a point of a cloud: RFC 7928 (section 2.7) so draws delay and goodput.
+"""Ellipses of one metric over another, each run a point, as RFC 7928 (section 2.7) draws delay and goodput.
 
 "We take each individual run as one point, and then compute the 1-epsilon elliptic contour of the maximum-likelihood 2D
 Gaussian distribution that explains the points", the median as a circle (Winstein and Balakrishnan, *TCP ex Machina*,
@@ -43,7 +43,7 @@ def contour(x: Sequence[float], y: Sequence[float]) -> Contour | None:
     if not len(points):
         return None
     median, mean = np.median(points, axis=0), points.mean(axis=0)
-    # Of maximum likelihood: by n, not n - 1.
+    # Maximum likelihood divides by n, not n - 1.
     lengths, axes = np.linalg.eigh(np.cov(points.T, bias=True))
     width, height = 2 * np.sqrt(np.maximum(lengths[::-1], 0.0))
     degrees = math.degrees(math.atan2(axes[1, 1], axes[0, 1]))
@@ -57,7 +57,7 @@ def contour(x: Sequence[float], y: Sequence[float]) -> Contour | None:
 
 
 def draw(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study, plot: Plot, page: str) -> None:
-    """An ellipse for each point of the study, its median a circle; a series has one colour."""
+    """Draw an ellipse for each point of the study, its median a circle; a series has one colour."""
     pens = dict(zip((s.key for s in study.series), colours.of_series(study), strict=True))
     of_x, of_y = reproduction.paper.metrics[str(plot.over)], reproduction.paper.metrics[plot.metric]
     for place, series, level in places(study):

@@ -1,7 +1,7 @@
-"""The figures of a reproduction as SVG and PNG: ours with 95 % intervals, and the published values where there are any.
+"""The figures of a reproduction as SVG and PNG: our values with 95 % intervals, and the published values if any.
 
-A published number is a hollow diamond beside our point; a bound ("under 0.5") a triangle that points to where the value
-must lie. No line joins them: the curves between the published numbers are lost.
+A published number is a hollow diamond beside our point; a bound ("under 0.5") is a triangle that points to the allowed
+side. No line joins them: the curves between the published numbers are unknown.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from paceline.studies.points import Place
 from paceline.studies.reproduction import Reproduction
 
 TEXT, QUIET, RULE, PAGE = "#1b1f24", "#57606a", "#d8dbe0", "#ffffff"
-"""What a figure has beside its series; the page puts its own in their place."""
+"""A figure's colours besides those of its series; the page substitutes its own."""
 PNG_DOTS_PER_INCH = 300
 _WIDTH_IN = 4.0
 _AXES_POINTS = 225
-"""About how wide the axes of such a figure are."""
+"""Approximate width of a figure's axes."""
 
 STYLE: dict[Any, Any] = {
     "font.size": 8.5,
@@ -63,7 +63,7 @@ STYLE: dict[Any, Any] = {
 
 
 def published_points(reproduction: Reproduction, plot: Plot) -> list[tuple[str, str, float, str | None]]:
-    """(series, level, value, bound) of every published number that belongs on the plot, each once."""
+    """(series, level, value, bound) of every published number in the plot, each once."""
     found = []
     for result in reproduction.results:
         for show in result.claim.shows:
@@ -80,12 +80,12 @@ def _label(reproduction: Reproduction, metric: str) -> str:
 
 
 def y_label(reproduction: Reproduction, plot: Plot) -> str:
-    """What stands beside the y axis."""
+    """The y axis' label."""
     return plot.label or _label(reproduction, plot.metric)
 
 
 def x_label(reproduction: Reproduction, study: Study, plot: Plot) -> str:
-    """What stands below the x axis."""
+    """The x axis' label."""
     named = f"{study.axis_label} ({study.axis_unit})" if study.axis_unit else study.axis_label
     return plot.x_label or (_label(reproduction, plot.over) if plot.over else named)
 
@@ -101,7 +101,7 @@ def _with_unit(value: str, unit: str) -> str:
 
 @dataclass(frozen=True)
 class _Row:
-    """A point of ours: of which level, its value, and how far its interval is drawn below and above."""
+    """One of our points: its level, its value, and how far its interval is drawn below and above."""
 
     level: int
     place: Place
@@ -171,7 +171,7 @@ def _draw_curves(drawn: Picture, axes: Axes, reproduction: Reproduction, study: 
             "color": pen, "linestyle": ("--" if curve.dashed else "-") if curve.joined else "none",
             "marker": MARKERS[pens[i] % len(MARKERS)] if curve.marked else "", "markersize": 4, "linewidth": 1.3,
         }  # fmt: skip
-        # Where the x axis has a number of its own, a point stands at it.
+        # If the x axis has its own quantity, points stand exactly at their values.
         own = bool(plot.x_label) or not curve.marked or sum(marked) < 2
         x = [p.x if own else slots.ours(p.x, i) for p in found]
         y, half = [p.y.mean or 0.0 for p in found], [p.y.half_width or 0.0 for p in found]
@@ -182,7 +182,7 @@ def _draw_curves(drawn: Picture, axes: Axes, reproduction: Reproduction, study: 
             level = study.levels[p.level].label
             where = f", {level}" if level else ""
             text = f"{curve.label}{where}: {_with_unit(plus_minus(p.y), unit)}"
-            # Its expression may be of several series: the point of that key, where there is one.
+            # An expression may use several series: link to the point of the curve's key, if there is one.
             place = Place(study.key, curve.key, level)
             drawn.mark(axes, at, p.y.mean or 0.0, curve.key, text, place=place)
     keys, labels = [c.key for c in plot.curves], [c.label for c in plot.curves]
@@ -204,7 +204,7 @@ def _publish(
     slots: Slots,
     lines: tuple[list[str], list[str], list[int]],
 ) -> None:
-    """The published values, each beside the point of ours that it is held against."""
+    """Draw the published values, each beside our point that it is compared with."""
     keys, labels, pens = lines
     seen: dict[tuple[str, str], int] = {}
     for key, level, value, bound in published_points(reproduction, plot):
@@ -219,7 +219,7 @@ def _publish(
 
 
 def _shown_levels(reproduction: Reproduction, study: Study, plot: Plot) -> list[int]:
-    """The levels that have a bar: no place is kept for those of which nothing was run."""
+    """The levels that have a bar; levels without runs take no space."""
     rows = (_rows(reproduction, study, series.key, plot.metric) for series in study.series)
     return sorted({row.level for of_series in rows for row in of_series})
 
@@ -256,10 +256,10 @@ def _draw_bars(drawn: Picture, axes: Axes, reproduction: Reproduction, study: St
             continue
         i, nth = keys.index(key), seen.get((key, level), 0)
         seen[key, level] = nth + 1
-        # Beside the interval, and another beside that.
+        # Beside the interval, alternating sides.
         place = at(study.level(level), i) + step * (0.3 if nth % 2 == 0 else -0.3)
         across, up = (value, place) if lying else (place, value)
-        # On bars a mark in the bar's own colour would not be seen.
+        # A mark in the bar's own colour would be invisible.
         _mark(axes, across, up, bound, TEXT, key)
         said = _with_unit(f"{f'{bound} ' if bound else ''}{value:g}", _unit(reproduction, plot))
         where = f", {level}" if level else ""
@@ -336,7 +336,7 @@ def _draw_scatter(drawn: Picture, axes: Axes, reproduction: Reproduction, study:
 def _draw_traces(drawn: Picture, reproduction: Reproduction, study: Study, plot: Plot) -> None:
     assert plot.trace is not None  # the loader has seen to it
     few, columns = True, max(1, len(plot.trace.columns))
-    # Lines that belong together are held against each other, not against other panels.
+    # Compare lines within a panel, not across panels.
     panels = drawn.figure.subplots(len(study.series), 1, sharex=True, sharey=columns == 1, squeeze=False)[
         :, 0
     ]
@@ -348,7 +348,7 @@ def _draw_traces(drawn: Picture, reproduction: Reproduction, study: Study, plot:
         groups = [line.label.rpartition(", ")[2] for line in lines[::columns]] if few else []
         pens = colours.assign([("", label) for label in groups]) if len(groups) > 1 else []
         drawn.panels.append((panel, unit))
-        # The longest run first, so that the shorter ones lie on top of it.
+        # Draw the longest run first, so that shorter ones lie on top of it.
         for i, line in reversed(list(enumerate(lines))):
             many = list(range(len(COLOURS)))
             c = (
@@ -366,14 +366,14 @@ def _draw_traces(drawn: Picture, reproduction: Reproduction, study: Study, plot:
             artist.set_gid(
                 picture.gid("line", series.key, f"line {i}", str(n), f"{series.label}, {line.label}")
             )
-            # One entry of lines that have one look, and that stands for those of all panels.
+            # One legend entry for lines of the same style, valid for all panels.
             if few and len(lines) > 1:
                 drawn.enter(Line2D([], [], label=line.label, **look), "", f"line {i}")
         panel.set_title(series.label, fontsize=8.5, loc="left", pad=3)
         room = panel.get_position().height * drawn.figure.get_figheight() * POINTS_PER_INCH
         panel.set_ylabel(wrapped(plot.label, room))
         panel.yaxis.set_major_locator(MaxNLocator(4))
-    # Once all is drawn: a limit ends the scaling of an axis.
+    # Last, because setting a limit ends automatic scaling of an axis.
     for panel in panels:
         panel.set_ylim(bottom=0)
     panels[-1].set_xlabel("Time (s)")
@@ -395,9 +395,9 @@ def _height_in(reproduction: Reproduction, study: Study, plot: Plot) -> float:
 
 
 def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Picture:
-    """One plot of a study."""
+    """Draw one plot of a study."""
     with matplotlib.rc_context(STYLE):
-        # An SVG has 72 points an inch: where marks lie is measured in those.
+        # An SVG has 72 points per inch, and positions of marks are in points.
         size = (_WIDTH_IN, _height_in(reproduction, study, plot))
         figure = Figure(figsize=size, dpi=POINTS_PER_INCH, layout="constrained")
         title = figure.suptitle(
@@ -426,7 +426,7 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Picture:
 
 
 def _finish(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
-    """Labels, limits and legend."""
+    """Add labels, limits and legend."""
     lying = _lies(study, plot)
     across, up = x_label(reproduction, study, plot), y_label(reproduction, plot)
     room = (size := drawn.figure.get_size_inches() * POINTS_PER_INCH)[1] * 0.72
@@ -453,9 +453,9 @@ def _finish(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study
 
 
 def _floor(drawn: Picture, top: float, *, bars: bool, across: bool = False) -> float:
-    """Where an axis from zero begins: a little below, where a point at zero would lie on its labels."""
+    """The lower end of an axis from zero: slightly below zero if a point at zero would cover the labels."""
     values = [mark.x if across else mark.y for mark in drawn.marks]
-    # A bar's value is its end: it is no point.
+    # A bar's end is its value, not a point.
     points = [v for v, mark in zip(values, drawn.marks, strict=True) if mark.name == PUBLISHED or not bars]
     least = min(values, default=0.0)
     if least < 0:
@@ -472,8 +472,8 @@ def _title(study: Study, plot: Plot, across: float) -> str:
 
 
 def draw_all(reproduction: Reproduction) -> dict[str, Picture]:
-    """Every plot of a reproduction by its key, but those of which nothing was run: a page without real time has none
-    of what was measured there."""
+    """Every plot of a reproduction by its key, except those without runs: a page without real-time runs lacks their
+    plots."""
     drawn = {plot.key: draw(reproduction, s, plot) for s in reproduction.studies() for plot in s.plots}
     return {key: picture for key, picture in drawn.items() if not picture.is_empty}
 
@@ -488,14 +488,14 @@ def _saved(drawn: Picture, kind: str) -> bytes:
 
 
 def svg(drawn: Picture) -> bytes:
-    """The figure as SVG, made once: what the page says of it holds for the layout of this."""
+    """The figure as SVG, made once: the page's positions depend on this layout."""
     if not drawn.svg:
         drawn.svg = _saved(drawn, "svg")
     return drawn.svg
 
 
 def write(pictures: dict[str, Picture], folder: Path) -> None:
-    """Writes every plot as SVG and PNG. Raises StorageError."""
+    """Write every plot as SVG and PNG. Raises StorageError."""
     for key, drawn in pictures.items():
         files.write_whole(folder / f"figure-{key}.png", _saved(drawn, "png"))
         files.write_whole(folder / f"figure-{key}.svg", svg(drawn))

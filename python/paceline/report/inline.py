@@ -1,4 +1,4 @@
-"""Figures as they stand in the page: matplotlib's SVG with the page's colours, and what its script knows of it."""
+"""Figures inside the page: matplotlib's SVG with the page's colours, and the data for its script."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NAMES = {
 }
 _COLOUR = re.compile("|".join(_NAMES))
 _ABOVE = 3
-"""Points that are left above the axes where the title is cut off."""
+"""Points left above the axes when the title is cut off."""
 
 
 def _group(found: re.Match[str]) -> str:
-    """The data attributes of a group that the drawing has named; matplotlib's own names go."""
+    """The data attributes of a group that the drawing named; matplotlib's own names are removed."""
     kind, *words = (unquote(html.unescape(word)) for word in found[1].split("|"))
     keys = {
         "of": ("data-s", "data-l"),
@@ -48,23 +48,23 @@ def _rounded(found: re.Match[str]) -> str:
 
 
 class Styles:
-    """The styles of all figures of a page, each once: as many as there are looks, not as there are ticks."""
+    """The styles of all figures of a page, each distinct style once."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def name(self, found: re.Match[str]) -> str:
-        """The class that stands for a style."""
+        """The class name of a style."""
         return f'class="{self._names.setdefault(found[1], f"z{len(self._names)}")}"'
 
     def rules(self) -> Markup:
-        """What the page's style sheet says of them."""
+        """The page's style rules for them."""
         rules = "\n".join(f".{name} {{ {style} }}" for style, name in self._names.items())
         return Markup(rules)  # noqa: S704 (of matplotlib's own words)
 
 
 def svg(drawn: Picture, prefix: str, label: str, styles: Styles) -> Markup:
-    """The figure without its title, its names with a prefix, its colours the page's, its numbers to a hundredth of a
+    """The figure without its title, with prefixed names, the page's colours, and numbers rounded to a hundredth of a
     point."""
     text = figures.svg(drawn).decode()
     text = text[text.index("<svg") :]
@@ -89,16 +89,16 @@ def svg(drawn: Picture, prefix: str, label: str, styles: Styles) -> Markup:
 
 
 def _title_points(drawn: Picture) -> float:
-    """How much of the figure's top the title takes."""
+    """The height of the title at the top of the figure."""
     renderer = FigureCanvasAgg(drawn.figure).get_renderer()  # type: ignore[no-untyped-call]
     below = drawn.title.get_window_extent(renderer).y0 / drawn.figure.dpi * POINTS_PER_INCH
     return float(max(0.0, drawn.figure.get_figheight() * POINTS_PER_INCH - below - _ABOVE))
 
 
 def data(drawn: Picture, rows: Mapping[Place, str]) -> dict[str, Any]:
-    """Marks as [x, y, series, name, text, row of the table of points] in the SVG's coordinates, and of each panel of
-    lines two points (x, y, time, value) from which the script reads a value off a line."""
-    figures.svg(drawn)  # the layout is made as it is saved
+    """Marks as [x, y, series, name, text, row of the table of points] in the SVG's coordinates, and for each line
+    panel two points (x, y, time, value) with which the script reads values from a line."""
+    figures.svg(drawn)  # saving computes the layout
     marks = []
     for mark in drawn.marks:
         x, y = drawn.where(mark.axes, mark.x, mark.y)

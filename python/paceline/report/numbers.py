@@ -1,4 +1,4 @@
-"""How numbers are written on a page."""
+"""The notation of numbers on a page."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _SENSIBLE_DIGITS = 3
 
 
 def number(value: float | None, half_width: float | None = None) -> str:
-    """A number with the decimals that its half width deserves (two digits of that, four of its own at most), else three
-    digits."""
+    """A number with the decimals that its half width justifies (two digits of the half width, at most four decimals),
+    else three digits."""
     if value is None or not math.isfinite(value):
         return "–"
     scale = half_width if half_width else abs(value)
@@ -22,12 +22,12 @@ def number(value: float | None, half_width: float | None = None) -> str:
     if value != 0:
         decimals = min(decimals, _SENSIBLE_DIGITS - math.floor(math.log10(abs(value))))
     text = f"{value:.{max(0, min(decimals, 6))}f}"
-    # What rounds to nothing has no sign.
+    # A number that rounds to zero has no sign.
     return text.replace("-", "−" if float(text) else "")
 
 
 def plus_minus(ours: Estimate | None) -> str:
-    """ "2.49 ± 0.31"; "8.00, all 10" where all runs have one value; a dash where there is nothing."""
+    """ "2.49 ± 0.31"; "8.00, all 10" if all runs have one value; a dash without a value."""
     if ours is None or ours.mean is None:
         return "–"
     if not ours.half_width:
@@ -41,6 +41,6 @@ def plus_minus(ours: Estimate | None) -> str:
 
 
 def unit_of(label: str) -> str:
-    """The unit that an axis' label ends with, in brackets; "" without one."""
+    """The unit in brackets at the end of an axis' label; "" without one."""
     found = re.search(r" \(([^()]*)\)$", label)
     return found[1] if found else ""

@@ -1,4 +1,4 @@
-"""What pages are made of, a reproduction's and a suite's: figures, points with their commands, and the frame."""
+"""The parts of pages, for reproductions and suites: figures, points with their commands, and the frame."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def figure_name(figure: str) -> str:
-    """A figure or table as the page calls it: "4" is "Figure 4", "table-2" "Table 2"; "" for others."""
+    """A figure's or table's name on the page: "4" is "Figure 4", "table-2" "Table 2"; "" for others."""
     word, _, number = figure.rpartition("-")
     return f"{word.capitalize() or 'Figure'} {number}" if number.isdigit() and word in ("", "table") else ""
 
 
 def row_names(reproduction: Reproduction) -> dict[Place, str]:
-    """What the page calls a point's row, which holds its command."""
+    """The name of each point's row, which has its command."""
     places = (place for study in reproduction.studies() for place, _, _ in points.places(study))
     return {place: f"p{n}" for n, place in enumerate(places) if reproduction.values.get(place)}
 
@@ -38,8 +38,8 @@ def row_names(reproduction: Reproduction) -> dict[Place, str]:
 def point_rows(
     reproduction: Reproduction, study: Study, metrics: list[str], names: dict[Place, str], *, opened: bool
 ) -> dict[str, Any]:
-    """`points`, those of a study that were run, with these metrics and the command of each; and of a page with the
-    playground beside it, where the points are `opened`, their links, and `closed`, why some have none."""
+    """`points`: those of a study that were run, with these metrics and each one's command. If the playground is beside
+    the page and the points are `opened`, also their links, and `closed`, why some have none."""
     rows = []
     closed: dict[str, None] = {}
     for place, series, level in points.places(study):
@@ -66,13 +66,13 @@ def point_rows(
 
 
 def shown_metrics(reproduction: Reproduction, study: Study) -> list[str]:
-    """The metrics of a study's points that a paper's page shows."""
+    """The metrics of a study's points on a paper's page."""
     wanted = study.drawn | {"throughput", "late"}
     return [key for key in reproduction.paper.metrics if key in wanted]
 
 
 def metric_heads(reproduction: Reproduction, metrics: list[str]) -> list[str]:
-    """What stands above the columns of these metrics."""
+    """The column headings of these metrics."""
     found = [reproduction.paper.metrics[key] for key in metrics]
     return [f"{metric.label}{f', {metric.unit}' if metric.unit else ''}" for metric in found]
 
@@ -80,7 +80,7 @@ def metric_heads(reproduction: Reproduction, metrics: list[str]) -> list[str]:
 def figure_view(
     reproduction: Reproduction, study: Study, plot: Plot, drawn: Picture, styles: Styles, use: str = "plot"
 ) -> dict[str, Any]:
-    """A plot as it stands in the page: `use` tells two of them apart."""
+    """A plot for the page; `use` distinguishes two copies."""
     up, across = figures.y_label(reproduction, plot), figures.x_label(reproduction, study, plot)
     across = "Time (s)" if plot.kind == "trace" else across
     over = f" over {across}" if across else ""
@@ -95,7 +95,7 @@ def figure_view(
 
 
 def real_words(real: RealTime | None) -> str:
-    """How exact the runs in real time were."""
+    """The accuracy of the runs in real time, in words."""
     if real is None:
         return ""
     runs, most = len(real.steal), real.budget.runs
@@ -112,7 +112,7 @@ def real_words(real: RealTime | None) -> str:
         f" {100 * statistics.fmean(real.steal):.2f} % of the processors' time in the mean,"
         f" {100 * max(real.steal):.2f} % at most."
     )
-    # The median of a run's lag, or stolen time, beyond `realtime_queue.LATE_S` and `paths.STEAL`.
+    # Runs whose median lag or stolen time exceeds `realtime_queue.LATE_S` or `paths.STEAL`.
     bad = f" {real.disturbed} remained disturbed though made {TRIES} times." if real.disturbed else ""
     return words + bad
 
@@ -122,7 +122,7 @@ def _time(seconds: float) -> str:
 
 
 def script_json(value: object) -> Markup:
-    # A "<" inside a string could end the script element; written as an escape it is the same string.
+    # A "<" inside a string could end the script element; the escape is the same string.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 (escaped for where it stands)
 
@@ -132,7 +132,7 @@ def _verbatim(name: str) -> Markup:
 
 
 def template(name: str, folder: Path = _TEMPLATES) -> jinja2.Template:
-    """A page's template, which may use those of this folder."""
+    """A page's template, which may include those of this folder."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([folder, _TEMPLATES]),
         autoescape=True,
@@ -144,7 +144,7 @@ def template(name: str, folder: Path = _TEMPLATES) -> jinja2.Template:
 
 
 def frame(drawn: dict[str, Picture], names: dict[Place, str], styles: Styles) -> dict[str, Any]:
-    """What every page has: its looks, its script, and the data of its figures."""
+    """The common part of every page: style sheet, script, and the data of its figures."""
     return {
         "css": _verbatim("page.css"),
         "looks": styles.rules(),

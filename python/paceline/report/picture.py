@@ -1,6 +1,6 @@
-"""A figure with what the page says of it: where its points lie and what they are, the scales of its axes, its legend.
+"""A figure with data for the page: positions and values of its points, the scales of its axes, its legend.
 
-The names that artists get (`gid`) stand in the SVG; `inline` makes data attributes of them.
+Artists' names (`gid`) go into the SVG; `inline` turns them into data attributes.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from paceline.studies.points import Place
 TITLE = "title"
 PUBLISHED = "published"
 POINTS_PER_INCH = 72
-"""Of an SVG, and so of all that is measured here."""
+"""The resolution of an SVG, and so the unit of all measures here."""
 _LEGEND_POINTS = 7.5
 
 
 def gid(kind: str, *words: str) -> str:
-    """The name of an artist: what it is and of what."""
+    """The name of an artist: its kind and subject."""
     return "|".join([kind, *(quote(word, safe="") for word in words)])
 
 
 def tag(artists: Artist | Iterable[Any] | None, series: str, name: str | None = None) -> None:
-    """Says whose the artists are: those of a series are hidden with it, and by `name` in the legend."""
+    """Assign artists to a series, with which they are hidden, and to a legend entry by `name`."""
     if artists is None:
         return
     if isinstance(artists, Artist):
@@ -44,7 +44,7 @@ def tag(artists: Artist | Iterable[Any] | None, series: str, name: str | None = 
 
 @dataclass(frozen=True)
 class Mark:
-    """A point that has a value to show: in data coordinates, and what it is."""
+    """A point with a value to show: in data coordinates, and its description."""
 
     axes: Axes
     x: float
@@ -57,7 +57,7 @@ class Mark:
 
 @dataclass
 class Picture:
-    """A figure as it is drawn, with what stands in it."""
+    """A drawn figure, with its contents."""
 
     figure: Figure
     title: Text
@@ -67,20 +67,20 @@ class Picture:
     entries: list[tuple[Any, str, str]] = field(default_factory=list)
     """(handle, series, name) of the legend's entries."""
     svg: bytes = b""
-    """Once it is made."""
+    """Empty until it is made."""
 
     def mark(self, axes: Axes, x: float, y: float, series: str, text: str, **more: Any) -> None:
-        """Notes a point; `name` is what the legend calls its line, if not its series' key."""
+        """Register a point; `name` is its line's legend entry, if not its series' key."""
         if math.isfinite(x) and math.isfinite(y):
             self.marks.append(Mark(axes, x, y, series, more.pop("name", series), text, **more))
 
     def enter(self, handle: Any, series: str, name: str | None = None) -> None:
-        """Puts a handle with a label into the legend, once."""
+        """Put a handle with a label into the legend, once."""
         if all(handle.get_label() != there.get_label() for there, _, _ in self.entries):
             self.entries.append((handle, series, name or series))
 
     def legend(self, title: str = "") -> None:
-        """The legend under the axes, off the data, in as many columns as fit; the figure grows by its rows."""
+        """The legend below the axes, in as many columns as fit; the figure grows by its rows."""
         if len(self.entries) < 2:
             return
         handles = [handle for handle, _, _ in self.entries]
@@ -97,11 +97,11 @@ class Picture:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of ours is in it: its points were not run."""
+        """Whether the figure has none of our points, because they were not run."""
         ours = any(mark.name != PUBLISHED for mark in self.marks)
         return not ours and not any(panel.lines for panel, _ in self.panels)
 
     def where(self, axes: Axes, x: float, y: float) -> tuple[float, float]:
-        """Where a point of the axes lies in the SVG."""
+        """The position of a point of the axes in the SVG."""
         across, up = axes.transData.transform((x, y)) / self.figure.dpi * POINTS_PER_INCH
         return float(across), float(self.figure.get_figheight() * POINTS_PER_INCH - up)

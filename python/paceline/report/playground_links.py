@@ -1,4 +1,4 @@
-"""Links from a page's points into the playground, which lies beside the page where it was built."""
+"""Links from a page's points into the playground, if it was built and lies beside the page."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LONG = "Points with long traces do not open in the playground: a link does not h
 
 @dataclass(frozen=True)
 class Opening:
-    """Where a link leads, or why there is none."""
+    """A link, or why there is none."""
 
     href: str = ""
     why: str = ""
 
 
 def put_beside(folder: Path) -> bool:
-    """Puts the playground into a page's folder; whether there is one. One of an earlier build goes. Raises
+    """Copy the playground into a page's folder, replacing an earlier build's; returns whether there is one. Raises
     StorageError."""
     page, beside = playground.page(), folder / playground.NAME
     if page is None:
@@ -41,7 +41,7 @@ def put_beside(folder: Path) -> bool:
 
 
 def of_scenario(scenario: _core.Scenario, runs: int = 1) -> Opening:
-    """The link to a scenario, with the traces that it names."""
+    """The link to a scenario, with its traces."""
     if playground.unplayable(scenario) is not None:
         return Opening(why=OWN)
     try:
@@ -51,13 +51,13 @@ def of_scenario(scenario: _core.Scenario, runs: int = 1) -> Opening:
 
 
 def of_point(reproduction: Reproduction, study: Study, place: Place) -> Opening:
-    """The link to a point as it was run: with what it sets, and over the same seeds."""
+    """The link to a point as it was run: with its settings, and over the same seeds."""
     if points.world(study, place) is World.EMULATED:
         return Opening(why=REAL)
     if study.change:
         return Opening(why=CHANGED)
     with warnings.catch_warnings():
-        # what is to be warned of was said before it ran
+        # warnings appeared before it ran
         warnings.simplefilter("ignore", PacelineWarning)
         scenario = points.point(reproduction.paper, study, place).scenario
         if scenario.seed != FIRST_SEED:

@@ -1,4 +1,4 @@
-"""What scatter plots show: one metric over another, of all points of a pool, or of each point of a study."""
+"""The data of scatter plots: one metric over another, of all points of a pool, or of each point of a study."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pooled(
 
 @dataclass(frozen=True)
 class Spot:
-    """A point of a study, its level and series by number, and where it lies."""
+    """A point of a study: its level and series by index, and its position."""
 
     place: Place
     label: str
@@ -38,9 +38,9 @@ class Spot:
     x: Estimate
     y: Estimate
     across: tuple[float, float]
-    """How far its interval reaches to the left and to the right."""
+    """How far its interval extends to the left and to the right."""
     up: tuple[float, float]
-    """How far below and above it."""
+    """How far it extends below and above."""
 
 
 def spots(reproduction: Reproduction, study: Study, plot: Plot) -> list[Spot]:

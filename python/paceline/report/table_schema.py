@@ -1,5 +1,5 @@
-"""What the columns of a reproduction's tables mean: of this the tables get their types, `datapackage.json` beside
-them its Table Schema (Frictionless Data Package 1), and docs/papers/artefacts.md its lists."""
+"""The meaning of the columns of a reproduction's tables. It defines the tables' types, the Table Schema in
+`datapackage.json` beside them (Frictionless Data Package 1), and the lists in docs/papers/artefacts.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TYPES: Mapping[str, type[pl.DataType]] = {"string": pl.String, "integer": pl.In
 
 @dataclass(frozen=True)
 class Field:
-    """A column: its type in a Table Schema, what it means, its unit, and what its values may be."""
+    """A column: its type in a Table Schema, its meaning, its unit, and its allowed values."""
 
     name: str
     type: str
@@ -37,7 +37,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: what a row is, its columns, and those that tell its rows apart."""
+    """A table: the meaning of a row, its columns, and its key columns."""
 
     name: str
     description: str
@@ -45,7 +45,7 @@ class Table:
     key: Sequence[str] = ()
 
     def frame(self, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-        """The table of these rows; a value that is not there is null."""
+        """The table of these rows; a missing value is null."""
         names = {column.name for column in self.fields}
         strange = {name for row in rows for name in row} - names
         assert not strange, f"{self.name}: {sorted(strange)} stand in no list of table_schema"
@@ -163,7 +163,7 @@ def _metric(metric: Metric) -> Field:
 
 
 def runs(metrics: Mapping[str, Metric]) -> Table:
-    """The table of all runs, which has a column for each metric that is a number of a run."""
+    """The table of all runs, with a column for each metric that is a number of a run."""
     own = [_metric(metric) for metric in metrics.values() if metric.rows != EACH]
     seed = Field("seed", "integer", "Seed of the run", constraints=_ALWAYS | {"minimum": 0})
     what = "A row per study, point and run: every metric of the paper."
@@ -184,7 +184,7 @@ _RECORDED = {
 
 
 def recorded(name: str, frame: pl.DataFrame, metrics: Mapping[str, Metric]) -> Table:
-    """The table of what studies recorded over time: its columns are those of the recording, or metrics of intervals."""
+    """The table of studies' recordings: its columns are those of the recording, or metrics of intervals."""
     columns = []
     for column, dtype in frame.schema.items():
         if metric := metrics.get(column):
@@ -244,7 +244,7 @@ def write(folder: Path, paper: Paper, tables: Iterable[Table]) -> None:
 
 
 def markdown(table: Table) -> str:
-    """The columns of a table as a document lists them."""
+    """A table's columns as a document lists them."""
     rows = ["| column | type | what |", "|---|---|---|"]
     for column in table.fields:
         values = column.constraints.get("enum")

@@ -1,4 +1,4 @@
-"""Lines over time: those of a plot of kind trace, thinned to what a figure's width can show."""
+"""Lines over time, for plots of kind trace, thinned to the resolution of a figure."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from paceline.studies.points import Place
 from paceline.studies.reproduction import Reproduction
 
 COLUMNS = 480
-"""As many columns as a line is thinned to: two a point of the figures' width."""
+"""The columns that a line is thinned to: two per point of the figures' width."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a trace: of one flow at one level."""
+    """A line of a trace: one flow at one level."""
 
     level: int
     label: str
     time_s: list[float]
     y: list[float]
     dashed: bool = False
-    """Of several flows at several levels, those beyond the first level; of several columns, all but the first."""
+    """Dashed are, for several flows at several levels, the levels after the first; for several columns, all but the
+    first."""
 
     def since(self, from_s: float) -> Line:
-        """What of it lies at this instant or later."""
+        """The part of it from this instant on."""
         kept = [(t, y) for t, y in zip(self.time_s, self.y, strict=True) if t >= from_s]
         return replace(self, time_s=[t for t, _ in kept], y=[y for _, y in kept])
 
     def thinned(self) -> Line:
-        """Of every column its least and its greatest value, and a gap where it has one; both ends. What has fewer
-        points than that keeps them all."""
+        """The minimum and maximum in each column, a gap where the line has one, and both ends. A line with fewer points
+        keeps them all."""
         if len(self.time_s) <= 2 * COLUMNS:
             return self
         times, values = np.array(self.time_s), np.array(self.y)
@@ -53,7 +54,7 @@ class Line:
 
 
 def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) -> list[Line]:
-    """The lines of a trace over the first seed's runs, one for each level and flow; the flow is named where there are
+    """The lines of a trace over the first seed's runs, one per level and flow; the flow is named if there are
     several."""
     assert plot.trace is not None  # the loader has seen to it
     found = []
@@ -84,7 +85,7 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
             several = name if len(study.levels) == 1 else f"{level.label}, {name}"
             label = several if len(of_flow) > 1 else level.label
             for n, column in enumerate(plot.trace.columns):
-                # What a real run cannot know at an instant is null.
+                # Unknown values of a real run are null.
                 y = (one[column] * plot.trace.scale).fill_null(float("nan"))
                 named = f"{label}, {plot.trace.labels[n]}" if plot.trace.labels else label
                 dashed = n > 0 or (i > 0 and len(of_flow) > 1)
@@ -93,7 +94,7 @@ def traces(reproduction: Reproduction, study: Study, series: str, plot: Plot) ->
 
 
 def has_names(study: Study, plot: Plot, lines: int) -> bool:
-    """Whether the lines of a trace's panel are told apart by name: levels, columns, and flows that the plot names."""
+    """Whether the lines of a trace's panel are named: by level, column, or flows that the plot names."""
     columns = max(1, len(plot.trace.columns)) if plot.trace else 1
     named = plot.trace is not None and len(plot.trace.flows or ()) > 1
     return named or lines <= len(study.levels) * columns or len(study.levels) > 1

@@ -1,4 +1,4 @@
-"""A path file from a recorded network: `fit`. The kinds of recordings are `tcp.py` and `reports.py`."""
+"""Makes a path file from a recorded network: `fit`. `tcp.py` and `reports.py` read the kinds of recordings."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from paceline.emulator.fitting.path_file import path_file
 from paceline.errors import PacelineError
 
 MOST_BYTES = 64 << 20
-"""Of a report; captures may be longer."""
+"""The limit on a report's size; captures may be longer."""
 
 
 @checked()
 def fit(path: str | Path) -> str:
-    """The path file (TOML) of the network that a recording was made over, with comments that say what was measured and
-    what is assumed: a capture of TCP at one end (pcap, pcapng), JSON of `iperf3 -J` or irtt, what `ping` or iperf3
-    printed, or a trace of rates, as `rate_trace` reads them.
+    """Fit a path file (TOML) to a recording of a network, with comments on what was measured and what is assumed. A
+    recording is a capture of TCP at one end (pcap, pcapng), JSON of `iperf3 -J` or irtt, the output of `ping` or
+    iperf3, or a rate trace that `rate_trace` reads.
 
-    Raises PacelineError for a file that is none of them, StorageError for one that cannot be read.
+    Raises PacelineError for any other file, StorageError for one that cannot be read.
     """
     path = Path(path)
     try:

@@ -15,9 +15,9 @@ from typing import IO, Any
 from paceline.errors import PacelineError
 
 LONGEST = 1 << 24
-"""Bytes of a block or packet above which a file is damaged."""
+"""The limit on bytes of a block or packet; beyond it the file is damaged."""
 MOST_PACKETS = 2_000_000
-"""Packets of a capture that are looked at."""
+"""The limit on packets that are read of a capture."""
 
 PCAP = {
     b"\xa1\xb2\xc3\xd4": (">", 1000),
@@ -25,25 +25,25 @@ PCAP = {
     b"\xa1\xb2\x3c\x4d": (">", 1),
     b"\x4d\x3c\xb2\xa1": ("<", 1),
 }
-"""The first bytes of a pcap file: byte order, and nanoseconds of the second number of a time."""
+"""The first bytes of a pcap file: byte order, and nanoseconds per unit of a time stamp's second number."""
 PCAPNG = b"\x0a\x0d\x0d\x0a"
 
 
 @dataclass
 class Unread:
-    """What of a capture was not read."""
+    """What was not read of a capture."""
 
     cut: bool = False
-    """It ends in the middle of a record."""
+    """Whether it ends in the middle of a record."""
     more: bool = False
-    """It has more than `MOST_PACKETS`."""
+    """Whether it has more than `MOST_PACKETS`."""
     lacking: int = 0
-    """Packets that were sent in fragments, of which some are not in it."""
+    """Fragmented packets of which some fragments are missing."""
     kinds: Counter[str] = field(default_factory=Counter)
-    """Frames that carry no IP, and packets of other protocols than were asked for, by their kinds."""
+    """Frames that carry no IP, and packets of protocols that were not requested, by kind."""
 
     def notices(self) -> Iterator[dict[str, Any]]:
-        """What a reader should know of it. Other kinds are no more than others' traffic."""
+        """Notices for the reader. Other kinds are only other traffic."""
         if self.cut:
             text = "The capture ends in the middle of a packet: it was cut off, or is still written."
             yield {"kind": "log-cut", "text": text}
@@ -61,12 +61,12 @@ class Unread:
             yield {"kind": "fragments-lacking", "text": text, "cases": self.lacking}
 
     def most(self) -> str:
-        """The kinds that it has most of, in words; empty if there are none."""
+        """The most frequent kinds, in words; empty if there are none."""
         return ", ".join(f"{count} of {kind}" for kind, count in self.kinds.most_common(4))
 
 
 Frame = tuple[int, int, int, bytes]
-"""Time in nanoseconds, interface, kind of link, bytes."""
+"""Time in nanoseconds, interface, link type, bytes."""
 
 
 def frames(file: IO[bytes], unread: Unread) -> Iterator[Frame]:
@@ -102,7 +102,7 @@ def _pcapng(file: IO[bytes], unread: Unread) -> Iterator[Frame]:
     links: list[tuple[int, int, int]] = []
     kind = PCAPNG
     while len(kind) == 4:
-        # The byte order of a section stands behind the length that is written in it.
+        # A section's byte order is written after its length.
         head = 8 if kind == PCAPNG else 4
         raw = file.read(head)
         if len(raw) < head:
@@ -137,11 +137,11 @@ def _pcapng(file: IO[bytes], unread: Unread) -> Iterator[Frame]:
 
 
 _TIMED = {2: "HxxIII", 6: "IIII"}
-"""Blocks of packets with times, the old one and the Enhanced Packet Block: interface, time, bytes that are kept."""
+"""Block types with time stamps, the old one and the Enhanced Packet Block: interface, time, captured bytes."""
 
 
 def _resolution(order: str, options: bytes) -> tuple[int, int]:
-    """An interface's units of time in a second, and its offset in nanoseconds (if_tsresol, if_tsoffset)."""
+    """An interface's time units per second, and its offset in nanoseconds (if_tsresol, if_tsoffset)."""
     units, offset = 1_000_000, 0
     while len(options) >= 4:
         code, length = struct.unpack_from(order + "HH", options)
@@ -159,15 +159,15 @@ def _resolution(order: str, options: bytes) -> tuple[int, int]:
 
 _IP = (0x0800, 0x86DD)
 _TAGS = (0x8100, 0x88A8, 0x9100, 0x9200)
-"""EtherTypes of VLAN tags: IEEE 802.1Q's for customers and for providers, and those that came before the latter."""
+"""EtherTypes of VLAN tags: IEEE 802.1Q's customer and provider tags, and older provider tags."""
 _MPLS = (0x8847, 0x8848)
 _PPPOE = 0x8864
 _PPP = {0x0021: 0x0800, 0x0057: 0x86DD}
 """PPP's protocols that are IP, and their EtherTypes."""
 _NAMES = {0x0806: " (ARP)", 0x8863: " (PPPoE discovery)", 0x88CC: " (LLDP)", 0x88E5: " (MACsec)"}
 
-# By the numbers of https://www.tcpdump.org/linktypes.html, where the EtherType stands, if there is one, and where what
-# it is of.
+# By link type (https://www.tcpdump.org/linktypes.html): the offset of the EtherType, if any, and the offset of the
+# content.
 _LINKS: dict[int, tuple[int | None, int]] = {
     0: (None, 4),
     1: (12, 14),
@@ -181,7 +181,7 @@ _LINKS: dict[int, tuple[int | None, int]] = {
 
 
 def packet_in(link: int, frame: bytes, unread: Unread) -> bytes | None:
-    """The IP packet that a frame carries. Raises PacelineError for links that are not known."""
+    """The IP packet in a frame. Raises PacelineError for an unknown link type."""
     if link not in _LINKS:
         raise PacelineError(
             f"it was taken on a link of type {link}; Ethernet, raw IP and Linux cooked are known"
@@ -193,21 +193,21 @@ def packet_in(link: int, frame: bytes, unread: Unread) -> bytes | None:
 
 
 def packet_of(kind: int, content: bytes, unread: Unread) -> bytes | None:
-    """The IP packet in what an EtherType is of."""
+    """The IP packet in the content of an EtherType."""
     begin = 0
     while kind in _TAGS:
-        # A tag's two bytes come before the EtherType of what it tags.
+        # A tag's two bytes precede the EtherType of its content.
         kind = int.from_bytes(content[begin + 2 : begin + 4], "big")
         begin += 4
     if kind == _PPPOE:
-        # RFC 2516: version and type, code, session, length; then PPP's protocol, which is not compressed there.
+        # RFC 2516: version and type, code, session, length; then PPP's protocol, which is never compressed here.
         protocol = int.from_bytes(content[begin + 6 : begin + 8], "big")
         if content[begin : begin + 2] != b"\x11\0" or protocol not in _PPP:
             unread.kinds[f"PPPoE with PPP's protocol 0x{protocol:04x}"] += 1
             return None
         kind, begin = _PPP[protocol], begin + 8
     if kind in _MPLS:
-        # RFC 3032: a label's last bit but eight says that it is the last; what follows it is known by its first bits.
+        # RFC 3032: the ninth bit from a label's end marks the last label; the content's first bits identify it.
         while len(content) >= begin + 4 and not content[begin + 2] & 1:
             begin += 4
         begin += 4
@@ -217,7 +217,7 @@ def packet_of(kind: int, content: bytes, unread: Unread) -> bytes | None:
         return None
     if kind in _IP:
         return content[begin:]
-    # Lesser numbers are lengths (IEEE 802.3, 3.2.6).
+    # Smaller values are lengths (IEEE 802.3, 3.2.6).
     if kind >= 0x600:
         unread.kinds[f"EtherType 0x{kind:04x}{_NAMES.get(kind, '')}"] += 1
     return None

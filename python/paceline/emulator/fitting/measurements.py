@@ -1,4 +1,4 @@
-"""What a recording says of a network, and numbers out of files that anybody may have written."""
+"""A network's measured properties, and reading numbers from untrusted files."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from paceline.errors import PacelineError
 
 @dataclass
 class Measured:
-    """A network in numbers; what is None was not measured. Forward is where the data, or the probes, go."""
+    """A network's measured properties; None was not measured. Forward is the direction of the data or probes."""
 
     how: str
-    """What kind of recording it was, and over what, in a sentence."""
+    """The kind of recording, and its extent, in a sentence."""
     rate_bps: float | None = None
-    """The bottleneck's rate, of IP packets, if it was filled."""
+    """The bottleneck's rate, in IP packets, if it was filled."""
     rates: list[tuple[float, float]] = field(default_factory=list)
-    """If the rate varies: from which second on it was how many bit/s."""
+    """If the rate varies: from which second on, and bit/s."""
     least_rate_bps: float = 0.0
-    """What the link carried at least."""
+    """The rate that the link carried at least."""
     rtt_min_s: float | None = None
     rtt_max_s: float | None = None
-    """With a full queue; None if none is known to have been filled."""
+    """With a full queue; None if no queue is known to have been full."""
     delays_s: tuple[float, float] | None = None
-    """One way each, forward and backward, if they are known."""
+    """One-way delays, forward and backward, if known."""
     loss: float | None = None
-    """The share of the packets lost forward, by anything but a full queue."""
+    """The share of packets lost forward other than by a full queue."""
     loss_back: float | None = None
     notes: list[str] = field(default_factory=list)
-    """What else a reader of the path file should know."""
+    """Further comments for the path file's reader."""
 
 
 def number(document: Mapping[str, Any], *keys: str, low: float, high: float) -> float | None:
     """The number at this place of a JSON document; None if there is none.
 
-    Raises PacelineError for what is no number, or outside its range.
+    Raises PacelineError if it is not a number, or outside its range.
     """
     value: Any = document
     for key in keys:
@@ -53,7 +53,7 @@ def number(document: Mapping[str, Any], *keys: str, low: float, high: float) -> 
 
 
 def entries(document: Mapping[str, Any], *keys: str) -> list[Mapping[str, Any]]:
-    """The tables of the list at this place of a JSON document; none if it is not there."""
+    """The objects of the list at this place of a JSON document; empty if it is missing."""
     value: Any = document
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -66,10 +66,10 @@ def quantile(values: list[float], share: float) -> float:
 
 
 def of_windows(rates: list[tuple[float, float]], found: Measured) -> None:
-    """Sets the rate from those of windows: (its first second, bit/s) each.
+    """Set the rate from those of windows: (first second, bit/s) each.
 
-    Three quarters of the windows are at the rate or below: the fast ones have what waited for a packet sent again, the
-    slow ones what a flow did not use.
+    Three quarters of the windows are at or below the rate: fast windows include data that waited for a retransmission,
+    slow ones have capacity that a flow did not use.
     """
     ordered = sorted(rate for _, rate in rates)
     fast, slow = quantile(ordered, 0.75), quantile(ordered, 0.1)
@@ -88,10 +88,10 @@ def of_windows(rates: list[tuple[float, float]], found: Measured) -> None:
 
 
 VARIES = 0.5
-"""Rates vary when the slow windows are below this share of the fast ones."""
+"""The rate varies if slow windows are below this share of fast ones."""
 MOST_STEPS = 300
-"""Of a rate that varies."""
+"""The limit on steps of a varying rate."""
 MOST_BPS = 1e12
-"""The fastest link that there is."""
+"""The maximum rate of a link."""
 LEAST_BPS = 1000.0
-"""A window without any data: the link may have been there."""
+"""The rate of a window without data: the link may have been up."""

@@ -1,7 +1,7 @@
-"""The TCP segments and UDP datagrams of a capture, over IPv4 and IPv6, also in one another and in GRE; what came in
-fragments is put together.
+"""The TCP segments and UDP datagrams of a capture, over IPv4 and IPv6, also tunnelled in IP and GRE; fragments are
+reassembled.
 
-Captures come from anywhere: every length is checked before it is used, and what is no whole header is passed over.
+Captures come from anywhere: every length is checked before use, and incomplete headers are skipped.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 TCP, UDP = 6, 17
 
 MOST_DEEP = 8
-"""IP packets within one another."""
+"""The limit on nested IP packets."""
 MOST_PARTIAL = 1000
-"""Packets of which fragments are waited for."""
+"""The limit on packets whose fragments are pending."""
 LONGEST_PARTIAL = 30_000_000_000
-"""Nanoseconds that fragments are waited for, as Linux does (net.ipv4.ipfrag_time)."""
+"""How long fragments are pending, in nanoseconds, as in Linux (net.ipv4.ipfrag_time)."""
 
 
 class Segment(NamedTuple):
@@ -33,7 +33,7 @@ class Segment(NamedTuple):
     source: tuple[bytes, int]
     target: tuple[bytes, int]
     size: int
-    """Of the IP packet, in bytes."""
+    """The IP packet's size in bytes."""
     seq: int
     ack: int
     flags: int
@@ -44,14 +44,14 @@ class Datagram(NamedTuple):
     """A UDP datagram of a capture."""
 
     time: int
-    """Nanoseconds, of the last fragment if it came in fragments."""
+    """Nanoseconds; for a fragmented datagram, of the last fragment."""
     interface: int
     source: tuple[bytes, int]
     target: tuple[bytes, int]
     size: int
-    """Of its contents, in bytes."""
+    """The size of its contents in bytes."""
     kept: bytes
-    """Of the contents, what the capture has."""
+    """The captured part of the contents."""
 
 
 def segments(file: IO[bytes], unread: Unread) -> Iterator[Segment]:
@@ -65,8 +65,8 @@ def datagrams(file: IO[bytes], unread: Unread) -> Iterator[Datagram]:
 
 
 class _Inner(NamedTuple):
-    """What an IP packet carries: addresses, protocol, its own size, and where its contents begin, of which the end may
-    be cut off."""
+    """The content of an IP packet: addresses, protocol, its own size, and where its contents begin, which may be
+    truncated."""
 
     source: bytes
     target: bytes
@@ -74,7 +74,7 @@ class _Inner(NamedTuple):
     size: int
     head: int
     fragment: tuple[int, int, bool] | None = None
-    """Identification, the place of the contents in those of the whole packet, whether more follow."""
+    """Identification, offset of the contents in the whole packet, and whether more fragments follow."""
 
 
 Read = TypeVar("Read", Segment, Datagram)
@@ -83,7 +83,7 @@ Read = TypeVar("Read", Segment, Datagram)
 def _parsed(
     file: IO[bytes], protocol: int, parse: Callable[[int, int, bytes, _Inner], Read | None], unread: Unread
 ) -> Iterator[Read]:
-    """What of the capture's IP packets can be read so."""
+    """Parse the capture's IP packets of a protocol; unparsable ones are skipped."""
     fragments = _Fragments()
     for time, interface, link, frame in frames(file, unread):
         packet = packet_in(link, frame, unread)
@@ -119,13 +119,13 @@ _ETHERNET = 0x6558
 
 
 def _tunnelled(protocol: int, content: bytes, unread: Unread) -> bytes | None:
-    """The IP packet that another one carries."""
+    """The IP packet in a tunnel."""
     if protocol != _GRE:
         return content if protocol in _TUNNELS else None
     if len(content) < 4:
         return None
     flags, kind = struct.unpack_from(">HH", content)
-    # Another version is PPTP's; routing is of RFC 1701, and in use no more.
+    # Version 1 is PPTP's; routing is from RFC 1701, and obsolete.
     if flags & 0x4007:
         unread.kinds[f"GRE with flags 0x{flags:04x}"] += 1
         return None
@@ -137,12 +137,11 @@ def _tunnelled(protocol: int, content: bytes, unread: Unread) -> bytes | None:
 
 _FRAGMENT = 44
 _EXTENSIONS = (0, 43, _FRAGMENT, 60)
-"""IPv6's headers between its own and what it carries: hop-by-hop options, routing, fragments, options for the
-destination (RFC 8200 section 4)."""
+"""IPv6 extension headers: hop-by-hop options, routing, fragments, destination options (RFC 8200 section 4)."""
 
 
 def _inner(packet: bytes) -> _Inner | None:
-    """The contents of an IP packet; None of what is none."""
+    """The contents of an IP packet; None if it is invalid."""
     version = packet[0] >> 4 if packet else 0
     if version == 4 and len(packet) >= 20:
         size, identification, place = struct.unpack_from(">HHH", packet, 2)
@@ -159,19 +158,19 @@ def _inner(packet: bytes) -> _Inner | None:
     else:
         return None
     if size == 0 or (version == 6 and size == 40):
-        # A length of zero is one that the kernel left for its card to cut.
+        # A length of zero is left by the kernel for segmentation in the network card.
         size = len(packet)
     return _Inner(source, target, protocol, size, head, fragment)
 
 
 def _behind_extensions(packet: bytes) -> tuple[int, int, tuple[int, int, bool] | None]:
-    """The protocol behind the extension headers of an IPv6 packet, where that begins, and of a fragment which it is."""
+    """The protocol after an IPv6 packet's extension headers, its offset, and the fragment's position if it is one."""
     protocol, head = packet[6], 40
     while protocol in _EXTENSIONS and len(packet) >= head + 8:
         if protocol == _FRAGMENT:
             place, identification = struct.unpack_from(">HI", packet, head + 2)
             protocol, head = packet[head], head + 8
-            # One that is all of its packet is none (RFC 6946).
+            # An atomic fragment is a whole packet (RFC 6946).
             if place & 0xFFF9:
                 return protocol, head, (identification, place & 0xFFF8, bool(place & 1))
         else:
@@ -181,18 +180,18 @@ def _behind_extensions(packet: bytes) -> tuple[int, int, tuple[int, int, bool] |
 
 @dataclass
 class _Partial:
-    """The fragments of a packet that are there, by their places: their headers, their contents, and the size of these,
-    of which the end may be cut off."""
+    """The fragments of a packet received so far, by offset: their headers, their contents, which may be truncated, and
+    the contents' sizes."""
 
     since: int
     parts: dict[int, tuple[bytes, bytes, int]] = field(default_factory=dict)
     there: int = 0
-    """Bytes of contents."""
+    """Bytes of contents received."""
     end: int | None = None
-    """Of all contents, where the last fragment is there."""
+    """The size of all contents, once the last fragment is known."""
 
     def joined(self) -> bytes | None:
-        """The whole packet, if nothing lacks."""
+        """The whole packet, if no fragment is missing."""
         if self.there != self.end:
             return None
         at, contents = 0, b""
@@ -205,7 +204,7 @@ class _Partial:
 
 
 class _Fragments:
-    """Fragments that wait for the others of their packets."""
+    """Pending fragments."""
 
     def __init__(self) -> None:
         self.waiting: dict[tuple[int, bytes, bytes, int, int], _Partial] = {}
@@ -213,8 +212,8 @@ class _Fragments:
         """Packets that were given up."""
 
     def joined(self, time: int, interface: int, packet: bytes, inner: _Inner) -> bytes | None:
-        """The packet that a fragment was the last to lack, as if it had come whole. What the capture has not kept of a
-        fragment ends it."""
+        """The packet that this fragment completes, as if it had not been fragmented. It is truncated where the capture
+        truncated a fragment."""
         size = inner.size - inner.head
         if inner.fragment is None or size <= 0:
             return None
@@ -240,7 +239,7 @@ class _Fragments:
 
 
 def _whole(head: bytes, contents: bytes, size: int) -> bytes | None:
-    """A packet with the headers of its first fragment and the contents of all, which may be cut off."""
+    """A packet with its first fragment's headers and all contents, which may be truncated."""
     found = bytearray(head + contents)
     first = 0 if head[0] >> 4 == 4 else 40
     if len(head) + size - first > 0xFFFF:
@@ -249,7 +248,7 @@ def _whole(head: bytes, contents: bytes, size: int) -> bytes | None:
         found[2:4], found[6:8] = (len(head) + size).to_bytes(2, "big"), bytes(2)
     else:
         found[4:6] = (len(head) + size - first).to_bytes(2, "big")
-        # Its header of fragments is the last of them.
+        # The fragment header is the last of the headers.
         found[len(head) - 6 : len(head) - 4] = bytes(2)
     return bytes(found)
 

@@ -1,4 +1,4 @@
-"""A path file from what was measured."""
+"""Writes a path file from measurements."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from paceline.errors import PacelineError
 from paceline.quantities import figures
 
 DELAY_S = 0.02
-"""The delay one way where none was measured."""
+"""The one-way delay if none was measured."""
 RATE_BPS = 100e6
-"""The rate where none was measured: fast beside most access links."""
+"""The rate if none was measured: fast compared with most access links."""
 QUEUE = "100 ms"
-"""The queue's limit where none was measured, as time at the rate."""
+"""The queue's limit if none was measured, as time at the rate."""
 PACKET = 1500
 
 
 def path_file(found: Measured, name: str) -> str:
-    """The TOML of a path; `name` is the recording's. Raises PacelineError for a network that no path can be."""
+    """The TOML of a path; `name` is the recording's. Raises PacelineError for a network that no path supports."""
     shown = "".join(letter if letter.isprintable() else "?" for letter in name)
     said = [f"Fitted to {shown}: {found.how}.", *found.notes]
     rate = found.rate_bps
@@ -26,7 +26,7 @@ def path_file(found: Measured, name: str) -> str:
         rate = max(RATE_BPS, 2 * found.least_rate_bps)
         said.append(f"Assumed: the rate ({figures(rate / 1e6, 6)} Mbit/s), which nothing here tells.")
     if not 1 <= rate <= MOST_BPS:
-        raise PacelineError(f"a rate of {rate:g} bit/s is none that a path can have")
+        raise PacelineError(f"a rate of {rate:g} bit/s is outside a path's range")
     if any(share and float(figures(share * 100, 4)) >= 100 for share in (found.loss, found.loss_back)):
         raise PacelineError("all but nothing was lost: a path that loses 100 % carries nothing")
     there, back = _delays(found, said)

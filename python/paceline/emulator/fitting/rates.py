@@ -1,4 +1,4 @@
-"""What a trace of rates says of a network: the rate over time and, in some, how long the network took to answer."""
+"""Fits a network to a rate trace: the rate over time and, in some traces, response times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paceline.scenarios.rate_traces import Trace
 def of_trace(
     kind: str, lasts_s: float, times_s: Sequence[float], values: Sequence[float], latencies_s: Sequence[float]
 ) -> Measured:
-    """The network of a trace, as `_core.trace` gives it. Raises ValueError for one that carries nothing."""
+    """The network of a trace, as `_core.trace` returns it. Raises ValueError for one that carries nothing."""
     trace = Trace(kind, lasts_s, np.array(times_s), np.array(values), np.array(latencies_s))
     if trace.mean_bps < 1:
         raise ValueError("its rates are all zero")

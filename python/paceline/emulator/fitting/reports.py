@@ -1,4 +1,4 @@
-"""What programs that measure write: ping's text, the JSON of iperf3 and irtt."""
+"""Fits networks to the reports of measuring programs: ping's text, the JSON of iperf3 and irtt."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from paceline.errors import PacelineError
 
 LONGEST_S = 60.0
 HEADERS = 52
-"""Bytes of a segment that iperf3 does not count: IPv4, TCP, time stamps."""
+"""Header bytes per segment that iperf3 does not count: IPv4, TCP, time stamps."""
 DATAGRAM_HEADERS = 28
 COARSE_BPS = 10 * 8 * 131_072
-"""A sender counts what the socket took, 128 KiB at a time: below this its intervals say nothing of the rate."""
+"""Below this rate a sender's intervals do not measure the rate, since it counts what the socket took, 128 KiB at a
+time."""
 
 _COUNTS = re.compile(r"^(\d{1,12}) packets transmitted, (\d{1,12}) (?:packets )?received", re.MULTILINE)
 _TIMES = re.compile(
-    # BusyBox has three numbers.
+    # BusyBox prints three numbers.
     r"^(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = ([\d.]{1,20})/([\d.]{1,20})/([\d.]{1,20})[/ ]",
     re.MULTILINE,
 )
 
 
 def of_ping(text: str) -> Measured:
-    """What `ping` printed, one run or several. Raises PacelineError."""
+    """Fit the output of `ping`, of one run or several. Raises PacelineError."""
     sent = sum(int(count) for count, _ in _COUNTS.findall(text))
     received = sum(int(count) for _, count in _COUNTS.findall(text))
     if not 0 < received <= sent:
@@ -50,7 +51,7 @@ def of_ping(text: str) -> Measured:
 
 
 def of_iperf3(document: Mapping[str, Any]) -> Measured:
-    """What `iperf3 -J` printed. Raises PacelineError."""
+    """Fit the output of `iperf3 -J`. Raises PacelineError."""
     error = document.get("error")
     if isinstance(error, str):
         raise PacelineError(f"the measurement failed: {error[:200]}")
@@ -76,7 +77,7 @@ def _tcp(document: Mapping[str, Any]) -> Measured:
     backward = number(document, "start", "test_start", "reverse", low=0, high=1) == 1
     if rates and (backward or received > COARSE_BPS):
         of_windows([(start - rates[0][0], rate) for start, rate in rates], found)
-    # What arrived over all of the time, which is exact; intervals have what a socket took.
+    # The bytes received over the whole time are exact; intervals count what a socket took.
     found.rate_bps = received * wire
     found.notes.append("The rate is that of all of the time; what slow start left unused is missing in it.")
     streams = [
@@ -105,7 +106,7 @@ def _omitted(interval: Mapping[str, Any]) -> bool:
 
 
 OVERFLOW = 0.05
-"""A share of lost datagrams above which more was sent than the link carries."""
+"""A share of lost datagrams above which the sender exceeded the link's rate."""
 
 
 def _datagrams(document: Mapping[str, Any]) -> Measured:
@@ -116,7 +117,7 @@ def _datagrams(document: Mapping[str, Any]) -> Measured:
     size = number(document, "start", "test_start", "blksize", low=1, high=65507) or 1460
     rate *= (size + DATAGRAM_HEADERS) / size
     arrived = number(document, "end", "sum_received", "bits_per_second", low=0, high=MOST_BPS)
-    # Newer ones say what arrived; of older ones `sum` is what was sent.
+    # Newer versions report what arrived; in older ones `sum` is what was sent.
     carried = rate * (1 - lost) if arrived is None else min(rate, arrived * (size + DATAGRAM_HEADERS) / size)
     found = Measured("iperf3 over UDP", least_rate_bps=carried)
     jitter = number(document, "end", "sum", "jitter_ms", low=0, high=LONGEST_S * 1e3)
@@ -135,12 +136,12 @@ def _datagrams(document: Mapping[str, Any]) -> Measured:
 
 
 def of_irtt(document: Mapping[str, Any]) -> Measured:
-    """What `irtt client -o` wrote. Raises PacelineError."""
+    """Fit the output of `irtt client -o`. Raises PacelineError."""
     least = number(document, "stats", "rtt", "min", low=0, high=LONGEST_S * 1e9)
     if not least:
         raise PacelineError("stats.rtt.min is missing: no probe was answered")
     found = Measured("irtt", rtt_min_s=least / 1e9)
-    # Clocks that differ by more than the delay show as negative times.
+    # Clocks that differ by more than the delay give negative times.
     ways = [
         number(document, "stats", f"{way}_delay", "min", low=-1e19, high=1e19) for way in ("send", "receive")
     ]

@@ -1,7 +1,7 @@
-"""What a capture of a TCP connection at one place says of the network: rate, round trips, losses.
+"""Fits a network to a capture of a TCP connection at one place: rate, round-trip times, losses.
 
-Acknowledgements say at the sender what data segments say at the receiver: how much has arrived. What is sent twice was
-lost between the capture and the receiver; what fills a hole was lost before the capture.
+At the sender, acknowledgements show what data segments show at the receiver: how much has arrived. A segment seen twice
+was lost between capture and receiver; one that fills a hole was lost before the capture.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from paceline.emulator.fitting.packets import ACK, SYN, Segment
 from paceline.errors import PacelineError
 
 FULL = 0.75
-"""A packet is lost to a full queue if those before it met one this full, of the most that was seen."""
+"""A loss counts as a queue overflow if the packets before it met a queue this full, relative to the maximum seen."""
 WAITS = 4
-"""Packets of 1500 bytes: a queue that was never longer is none."""
+"""Packets of 1500 bytes: a shorter queue counts as none."""
 LEAST_PACKETS = 20
-"""Packets with data that a rate takes: ten may be one initial window (RFC 6928), which leaves at once."""
+"""Minimum data packets for a rate: ten may be an initial window (RFC 6928), which is sent at once."""
 LARGE = 1600
-"""Bytes of a packet that no Internet path carries whole."""
+"""A packet larger than any Internet path carries whole."""
 LONGEST_S = 1e6
 LEAST_S = 0.5
-"""The shortest window of a rate."""
+"""The shortest window for a rate."""
 
 MOST_HOLES = 10_000
-"""Those that are remembered."""
+"""The limit on remembered holes."""
 
 Way = tuple[int, tuple[bytes, int], tuple[bytes, int]]
 """The interface, the sender and the receiver."""
 
 
 def of_segments(segments: Iterable[Segment]) -> Measured:
-    """The network that the connection with the most data went over. Raises PacelineError."""
+    """The network of the connection with the most data. Raises PacelineError."""
     all_segments = list(segments)
     sent: Counter[Way] = Counter()
     for segment in all_segments:
@@ -56,7 +56,7 @@ def of_segments(segments: Iterable[Segment]) -> Measured:
 
 
 def _after(number: int, base: int) -> int:
-    """How far a sequence number lies after another that may be larger (RFC 9293, 3.4)."""
+    """The distance of a sequence number from an earlier one, modulo 2^32 (RFC 9293, 3.4)."""
     ahead = (number - base) & 0xFFFFFFFF
     return ahead - (1 << 32) if ahead >= 1 << 31 else ahead
 
@@ -65,28 +65,28 @@ def _after(number: int, base: int) -> int:
 class _Connection:
     sender: tuple[bytes, int]
     handshake: list[int | None] = field(default_factory=lambda: [None, None, None])
-    """When the SYN, its answer and the answer's were seen."""
+    """The times of the SYN, its answer, and the acknowledgement of that."""
     called: bool = False
-    """The sender of the data sent the SYN."""
+    """Whether the sender of the data sent the SYN."""
     third_size: int = 0
     base: int | None = None
-    """The first sequence number; all others count from it."""
+    """The first sequence number, the origin of all others."""
     highest: int = 0
     acked: int = 0
     first: dict[int, int] = field(default_factory=dict)
-    """When the data at a place of the stream was first seen, while it is not acknowledged."""
+    """When the data at a position of the stream was first seen, until it is acknowledged."""
     waiting: deque[tuple[int, int, int]] = field(default_factory=deque)
-    """The ends of segments that were sent once, when, and the sizes of their packets."""
+    """The ends of segments that were sent once, their times, and their packets' sizes."""
     clean_from: int = 0
-    """Acknowledgements up to this one may be of what was sent again."""
+    """Acknowledgements up to here may be for a retransmission."""
     samples: list[tuple[int, int, int]] = field(default_factory=list)
-    """When a segment was sent, nanoseconds until it was acknowledged, and its packet's size."""
+    """When a segment was sent, nanoseconds until its acknowledgement, and its packet's size."""
     again: dict[int, int] = field(default_factory=dict)
-    """What was sent again: the place, and when it was first seen."""
+    """Retransmissions: the position, and when it was first seen."""
     filled: int = 0
-    """Segments that came after later ones, not seen before."""
+    """Segments that arrived after later ones, and were not seen before."""
     holes: list[tuple[int, int, int]] = field(default_factory=list)
-    """From where to where something is missing, and since when."""
+    """The ranges of missing data, and since when."""
     data: list[tuple[int, int]] = field(default_factory=list)
     """When new payload was seen, and how much."""
     acks: list[tuple[int, int]] = field(default_factory=list)
@@ -115,7 +115,7 @@ class _Connection:
             elif step == 2:
                 self.third_size = segment.size
         elif step == 0 and self.handshake[1] is None:
-            # Sent again: from which of them on nobody knows.
+            # A retransmission: the round-trip time is ambiguous from here.
             self.handshake[2] = segment.time
 
     def _data(self, segment: Segment) -> None:
@@ -163,12 +163,12 @@ class _Connection:
             self.first = {place: time for place, time in self.first.items() if place >= ack}
 
     def measured(self) -> Measured:
-        """What all this says."""
+        """The result of all this."""
         found = Measured(f"a capture of a TCP connection, {self.packets} packets with data")
         hand, own = self._handshakes()
         trips = sorted(trip for _, trip, _ in self.samples if 0 <= trip < 60_000_000_000)
         middle = trips[len(trips) // 2] if trips else 0
-        # Acknowledgements come at once where the receiver is, after a round trip where the sender is.
+        # At the receiver acknowledgements follow at once, at the sender after a round trip.
         at_sender = bool(trips) and (hand is None or 2 * middle >= hand)
         if hand is None and middle < 1_000_000:
             at_sender = False
@@ -180,7 +180,7 @@ class _Connection:
             found.rtt_min_s = None if hand is None else hand / 1e9
             found.notes.append("It was taken near the receiver: of round trips it has the handshake alone.")
         self._rate(arrivals, found)
-        # The path's links take the time of a packet's transmission again.
+        # The path's links add a packet's transmission time again.
         sending = 8e9 / (found.rate_bps or 1)
         if at_sender:
             least = min(trip - sending * size for _, trip, size in self.samples)
@@ -203,7 +203,7 @@ class _Connection:
         return found
 
     def _handshakes(self) -> tuple[int | None, int | None]:
-        """How many nanoseconds the handshake took, and how many its round trip as the sender of the data saw it."""
+        """The handshake's duration in nanoseconds, and its round-trip time at the sender of the data."""
         syn, answer, third = self.handshake
         if syn is None or answer is None or third is None or not 0 < third - syn < 60_000_000_000:
             return None, None
@@ -226,7 +226,7 @@ class _Connection:
         count = min(int(length / window), 100_000)
         on_wire = 8e9 * self.packet_bytes / self.payload
         if count < 4:
-            # The first marks the beginning.
+            # The first arrival marks the beginning.
             found.rate_bps = sum(size for _, size in arrivals[1:]) * on_wire / length
             found.notes.append(
                 f"It is short, {self.packets} packets in {length / 1e9:.3g} s: the rate is that of all of it, with the "
@@ -241,7 +241,7 @@ class _Connection:
         of_windows(rates, found)
 
     def _queue(self, trips: list[int], found: Measured) -> None:
-        """The queue at its fullest, and which losses were not its own."""
+        """The queue at its fullest, and the losses that were not overflows."""
         least, most = (found.rtt_min_s or 0) * 1e9, quantile([float(trip) for trip in trips], 0.99)
         queued = most - least > WAITS * 1500 * 8e9 / (found.rate_bps or 1)
         if queued:
