@@ -301,7 +301,7 @@ def test_a_text_that_is_too_long_is_not_read(tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "long.json"
     with path.open("wb") as file:
         file.truncate(files.MOST_TEXT + 1)
-    with pytest.raises(StorageError, match=r"it has 268,435,457 bytes, and may have 268,435,456"):
+    with pytest.raises(StorageError, match=r"it has 268,435,457 bytes, and the limit is 268,435,456"):
         files.read_json(path)
 
 

@@ -1,7 +1,7 @@
-"""The command `paceline`: one file per command, each a thin face of the Python function of the same name.
+"""The command `paceline`: one file per command, each a thin wrapper of the Python function of the same name.
 
 Tables for people and JSON go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the system refused
-something (full disk, no permission) or Paceline has a defect, 2 a mistake of the request, 130 interrupted.
+something (full disk, no permission) or Paceline has a defect, 2 a mistake in the request, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -76,18 +76,18 @@ GROUPS: dict[str, dict[str, str]] = {
         "dissector": "examples",
     },
 }
-"""Each command and the module that has its function, by what one wants, in the order of `--help`."""
+"""Each command and the module of its function, grouped by purpose, in the order of `--help`."""
 
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 RUNNING = ("path", "watch")
-"""Commands with which a program is run: its words stand behind "--"."""
+"""Commands that run a program, whose words follow "--"."""
 
 SETTINGS: dict[str, dict[str, Any]] = {"watch": {"allow_interspersed_args": False}}
 
 
 class Commands(Mapping[str, Any]):
-    """The commands by name, each imported when it is asked for."""
+    """The commands by name, each imported on access."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -106,7 +106,7 @@ class Commands(Mapping[str, Any]):
 
 
 class Guarded(TyperGroup):
-    """Turns what goes wrong in any command into one clear message on stderr and an exit code."""
+    """Turns exceptions of any command into one clear message on stderr and an exit code."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -122,15 +122,15 @@ class Guarded(TyperGroup):
         return list(COMMANDS)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Each command with the whole of its first sentence, which would be cut otherwise."""
+        """List each command with its complete first sentence, which would be cut otherwise."""
         widest = max(map(len, COMMANDS))
         for title, group in GROUPS.items():
             with formatter.section(title):
-                # All left columns alike, so that the texts stand in one line.
+                # Left columns of equal width in all groups, so that the texts align.
                 formatter.write_dl([(name.ljust(widest), first_sentence(name)) for name in group])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """The commands that begin so, none of them imported: a shell waits for this."""
+        """The commands with this prefix, without importing them: a shell waits for this."""
         real = self.commands
         self.commands = {name: TyperCommand(name, help=first_sentence(name)) for name in COMMANDS}
         try:
@@ -139,10 +139,10 @@ class Guarded(TyperGroup):
             self.commands = real
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command of these words. Raises PacelineError for one that has another name now."""
+        """The command for these words. Raises PacelineError for one that was renamed."""
         if args and (now := RENAMED.get(args[0])) is not None:
             raise PacelineError(f"there is no command {args[0]}; did you mean `paceline {now}`?")
-        # a program that is run has words of its own
+        # the program that is run has its own words
         ours = args[: args.index("--")] if "--" in args and args[0] in RUNNING else args
         for word in ours:
             if not is_encodable(word):
@@ -162,7 +162,7 @@ class Guarded(TyperGroup):
         except OSError as error:
             raise refused(error) from None
         except UnicodeEncodeError as error:
-            # a name that no word of the command has: of this folder, or of what lies in another
+            # a name from this folder or another, not from the command line
             if is_encodable(str(error.object)):
                 raise
             raise fail(not_text(str(error.object)), PacelineError.exit_code) from None
@@ -170,7 +170,7 @@ class Guarded(TyperGroup):
 
 
 def first_sentence(name: str) -> str:
-    """The first paragraph of a command's help, on one line: read, not imported."""
+    """The first paragraph of a command's help, on one line; its module is parsed, not imported."""
     spec = importlib.util.find_spec(f"{__name__}.{COMMANDS[name]}")
     loader: Any = spec and spec.loader
     for node in ast.parse(loader.get_source(f"{__name__}.{COMMANDS[name]}")).body:
@@ -180,14 +180,14 @@ def first_sentence(name: str) -> str:
 
 
 def _lines(error: PacelineError) -> str:
-    """What an error says. A line that a name or a value in it has made does not look like one of the command's; of
-    scenarios the core has seen to it."""
+    """The lines of an error. A newline in a name or value must not look like a new line of the message; for scenarios
+    the core escapes it."""
     said = str(error)
     return said if isinstance(error, ScenarioError | ControllerError) else said.replace("\n", "\n  ")
 
 
 def fail(message: str, code: int) -> typer.Exit:
-    """Says the error on stderr; the exception ends the command with the code."""
+    """Print the error on stderr; raising the result ends the command with the code."""
     text = f"paceline: {message}"
     with contextlib.suppress(OSError):
         if sys.stderr.isatty():
@@ -195,14 +195,14 @@ def fail(message: str, code: int) -> typer.Exit:
 
             layout.say(layout.stderr(), text)
         else:
-            # One line, as tools that read it expect.
+            # One line, as tools that parse it expect.
             print(text, file=sys.stderr)
     return typer.Exit(code)
 
 
 def refused(error: OSError) -> typer.Exit:
-    """Says what the system refused, unless whoever read the output has had enough (`paceline schema | head`)."""
-    # What is still buffered cannot be written; without this the interpreter would complain about it at its end.
+    """Print the system's refusal, except if the reader of the output closed the pipe (`paceline schema | head`)."""
+    # What is still buffered cannot be written; without this the interpreter would complain about it at exit.
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
@@ -240,7 +240,7 @@ _IN_ASCII = {"±": "+-", "→": "->", "µ": "u", "×": "x", "–": "-", "−": "
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that a terminal does not have: another spelling, else \\uXXXX, as in JSON."""
+    """Replace characters that the terminal's encoding lacks: by another spelling, else by \\uXXXX, as in JSON."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
@@ -252,17 +252,17 @@ def _terminated(_signal: int, _frame: FrameType | None) -> None:
 
 
 def say_warnings() -> None:
-    """Has warnings stand on stderr as errors do."""
-    # notices of the runs say it; `check`, which runs nothing, hears of it nevertheless
+    """Print warnings on stderr in the format of errors."""
+    # notices of the runs repeat it; `check`, which runs nothing, shows it nevertheless
     warnings.simplefilter("ignore", CutShortWarning)
     warnings.formatwarning = lambda message, *_, **__: f"paceline: warning: {message}\n"
 
 
 def main() -> None:
     """The entry point of the command `paceline`."""
-    # A polite kill is treated like Ctrl-C: running simulations are stopped, finished ones stay.
+    # SIGTERM is handled like Ctrl-C: running simulations are stopped, finished ones stay.
     signal.signal(signal.SIGTERM, _terminated)
-    # So is a terminal that goes away, unless it is to be outlived (nohup).
+    # So is SIGHUP, unless it is ignored (nohup).
     hangup = getattr(signal, "SIGHUP", None)  # not on Windows
     if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
         signal.signal(hangup, _terminated)
@@ -281,11 +281,11 @@ def main() -> None:
 
 
 def _run() -> None:
-    """Runs the command that the process was called with, and ends it."""
+    """Run the command of this process, and exit."""
     try:
         app(prog_name="paceline")
     except KeyboardInterrupt:
-        # before the command itself had begun, or once more while it ended
+        # before the command itself had begun, or again while it ended
         _leave(fail("Stopped.", 130).exit_code)
     except SystemExit as end:
         _leave(end.code)
@@ -295,7 +295,7 @@ def _run() -> None:
 
 
 def _leave(code: str | int | None) -> NoReturn:
-    """Ends the process, even if a run does not end that was told to: the interpreter alone would wait for it."""
+    """End the process, even if a cancelled run does not end: the interpreter alone would wait for it."""
     if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):

@@ -55,7 +55,7 @@ def call(
       paceline call examples/webrtc/loss.toml --out out/call \\
           --event-logs out/events
     """
-    # a run in real time has no notices that would say it
+    # runs in real time have no notices for it
     from paceline.calls.call import call as run_calls
 
     warnings.simplefilter("default", CutShortWarning)
@@ -75,7 +75,7 @@ def call(
 
 
 def notes(results: Results) -> None:
-    """Says how late the emulator was: a late packet looks like a queue to the browsers."""
+    """Print how late the emulator was: a late packet looks like a queue to the browsers."""
     from paceline.emulator.realtime_queue import why_disturbed
 
     console = layout.stdout()

@@ -95,7 +95,7 @@ def campaign(
     from paceline.tables import summaries, sweep
 
     if over != "simulator":
-        # runs in real time have no notices that would say it
+        # runs in real time have no notices for it
         warnings.simplefilter("default", CutShortWarning)
     read = campaigns.read(file, assignments(set_ or []))
     directory = out or Path("out") / _directory(read.name, over)
@@ -128,17 +128,17 @@ def campaign(
 
 
 def _directory(name: str, over: str) -> str:
-    """Where a campaign goes by default: what runs over something else is another."""
+    """A campaign's default folder: each path has its own."""
     where = "" if over == "simulator" else "-" + re.sub(r"[^\w.-]", "-", over)
     return f"campaign-{name}{where}"
 
 
 def _runner(over: str, key_file: Path | None) -> Runner | None:
-    """What runs in real time; None for the simulator."""
+    """The runner in real time; None for the simulator."""
     from paceline.live.send import place
 
     if key_file is not None and over in {"simulator", "emulator"}:
-        raise PacelineError("--key-file is the key of a server: it goes with --over HOST[:PORT]")
+        raise PacelineError("--key-file is the key of a server: it needs --over HOST[:PORT]")
     if over == "simulator":
         return None
     from paceline import realtime
@@ -149,7 +149,7 @@ def _runner(over: str, key_file: Path | None) -> Runner | None:
         host, port = place(over)
         socket.getaddrinfo(host, port)
     except (PacelineError, OSError) as error:
-        # Now, and not once for each run.
+        # Check now, not once for each run.
         near = difflib.get_close_matches(over, ["simulator", "emulator"], 1)
         guess = f"did you mean {near[0]}? " if near else ""
         why = f"{host}: {error.strerror}" if isinstance(error, OSError) else str(error)
@@ -160,12 +160,12 @@ def _runner(over: str, key_file: Path | None) -> Runner | None:
 
 
 def wins(results: Results) -> list[dict[str, Any]]:
-    """For each case, flow, and scheme after the first: in how many tests (`above`) of those that both have (`of`) its
-    goodput is higher than the first scheme's (`than`)."""
+    """For each case, flow, and scheme after the first: the number of tests (`above`) of those with both (`of`) in which
+    its goodput exceeds the first scheme's (`than`)."""
     import polars as pl
 
     found = []
-    # The flows that all schemes of a case have differ in the scheme alone.
+    # Flows that all schemes of a case have differ only in the scheme.
     means = results.flows.group_by("case", "scheme", "flow", "seed", maintain_order=True).agg(
         pl.col("goodput_bps").mean()
     )

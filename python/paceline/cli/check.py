@@ -26,7 +26,7 @@ from paceline.scenarios.scenario import is_campaign, is_of_a_paper, is_path, is_
 
 @dataclass
 class Found:
-    """What is to be said of a file, a line each."""
+    """The findings on a file, a line each."""
 
     file: str
     kind: str
@@ -82,7 +82,7 @@ def check(
 
 
 def look(path: Path) -> Found:
-    """Reads a file as a run of it would; - is what stands on standard input. Raises PacelineError if nothing does."""
+    """Read a file as a run would; - is standard input. Raises PacelineError if no command reads it."""
     if str(path) != "-":
         return _look(path)
     text = text_of_input()
@@ -123,7 +123,7 @@ def _kind(path: Path) -> str:
 
 
 def _read(kind: str, name: str, reads: Callable[[], object]) -> Found:
-    """What is to be said of a file that is so read."""
+    """The findings of reading a file."""
     found = Found(name, kind)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PacelineWarning)
@@ -132,14 +132,14 @@ def _read(kind: str, name: str, reads: Callable[[], object]) -> Found:
         except PacelineError as error:
             found.errors = told(str(error)).splitlines()
             found.exit_code = getattr(error, "exit_code", 2)
-    # the scenarios of a campaign say it for each of its schemes
+    # a campaign repeats its scenarios' warnings for each scheme
     found.warnings = list(dict.fromkeys(str(warning.message) for warning in caught))
     return found
 
 
 def _paper(file: Path) -> None:
-    """Reads a paper's files, and every point of its figures, or of its readings."""
-    # the page's libraries are not for `check --help`
+    """Read a paper's files, and every point of its figures, or of its readings."""
+    # `check --help` must not import the page's libraries
     from paceline.papers import loading, rereading
     from paceline.studies import reproduction
 
@@ -151,7 +151,7 @@ def _paper(file: Path) -> None:
 
 
 def _suite(file: Path) -> None:
-    """Reads a suite, and every point of its cases; all can run with what it tests by default."""
+    """Read a suite, and every point of its cases; all must run with its default subjects."""
     from paceline.studies import reproduction
     from paceline.suite import loading, running
 
@@ -166,7 +166,7 @@ def _suite(file: Path) -> None:
 
 @contextlib.contextmanager
 def _file_of(text: str) -> Iterator[Path]:
-    """A file with this text, for what is read from files alone: in the current folder, from which it names others."""
+    """A file with this text, for readers that need a file: in the current folder, so that relative names work."""
     try:
         with tempfile.NamedTemporaryFile(
             "w", dir=".", prefix=".paceline-", suffix=".toml", encoding="utf-8"
@@ -176,7 +176,7 @@ def _file_of(text: str) -> Iterator[Path]:
             yield Path(Path(file.name).name)
     except OSError as error:
         raise StorageError(
-            f"cannot keep standard input in this folder meanwhile: {error.strerror or error}"
+            f"cannot store standard input temporarily in this folder: {error.strerror or error}"
         ) from error
 
 

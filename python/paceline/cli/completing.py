@@ -1,7 +1,7 @@
-"""What a press of the tabulator offers for the value of an option or argument. Nothing is imported for it that takes
-long, and what cannot be read offers nothing: a shell shows no errors here.
+"""Shell completion of the values of options and arguments. It imports nothing slow, and what cannot be read offers
+nothing: a shell shows no errors here.
 
-Look at the bottom for what each kind of value is called in `options` and the commands.
+See the end of this file for the name of each kind of value in `options` and the commands.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from paceline.errors import PacelineError
 from paceline.results.recordings import REAL_SERIES, SERIES
 
 ASKED = "_PACELINE_COMPLETE"
-"""The variable in which a shell says that it completes a line."""
+"""The variable in which a shell announces a completion."""
 
 Offered = list[tuple[str, str]]
-"""Words, and what each means."""
+"""Words and their meanings."""
 
 
 _before = ""
-"""What belongs to the incomplete word, but not for bash: "flow.film.cc=" of flow.film.cc=ve."""
+"""The part of the incomplete word that bash splits off: "flow.film.cc=" of flow.film.cc=ve."""
 
 
 def prepare(environment: MutableMapping[str, str]) -> None:
-    """Before a line is completed: bash hands it over broken at each "=", which is put together again."""
+    """Rejoin the words that bash splits at each "=", before a completion."""
     global _before  # noqa: PLW0603 (typer has no place for it)
     _before = ""
     if ASKED not in environment:
         return
-    # Typer has Rich look for markup in what words mean, which is slow and takes "[CC]" away.
+    # Typer would use Rich to look for markup in meanings, which is slow and removes "[CC]".
     sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
     with contextlib.suppress(KeyError, ValueError):
         if environment[ASKED] == "complete_bash":
@@ -45,7 +45,7 @@ def prepare(environment: MutableMapping[str, str]) -> None:
 
 
 def _joined(words: list[str]) -> tuple[list[str], str]:
-    """Words without the breaks at "=", the last one after its last "=", and what stands before that."""
+    """The words rejoined at "=", the last one after its last "=", and the part before that."""
     found: list[str] = []
     for n, word in enumerate(words):
         if found and (word == "=" or words[n - 1] == "="):
@@ -62,7 +62,7 @@ def _joined(words: list[str]) -> tuple[list[str], str]:
 
 
 def _offer(words: Callable[[Any, str], Iterable[tuple[str, str]]]) -> Callable[[Any, str], Offered]:
-    """Of words those that begin as the incomplete one does, as typer takes them."""
+    """Filter words by the prefix of the incomplete one, in typer's format."""
 
     def complete(ctx: Any, incomplete: str) -> Offered:
         whole = _before + incomplete
@@ -76,7 +76,7 @@ def _offer(words: Callable[[Any, str], Iterable[tuple[str, str]]]) -> Callable[[
 
 
 def _listed(words: Callable[[Any, str], Iterable[tuple[str, str]]]) -> Callable[[Any, str], Offered]:
-    """Words for a list: after each comma one that is not there yet."""
+    """Complete a list: after each comma a word that is not there yet."""
 
     def parts(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
         before, comma, _ = incomplete.rpartition(",")
@@ -98,8 +98,7 @@ def _examples(_ctx: Any, _incomplete: str) -> Offered:
 
 
 def _scenarios(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
-    """Scenarios that the package carries and files beside them of the same beginning; all other files are the
-    shell's."""
+    """The package's scenarios, and files beside them with the same prefix; the shell completes all other files."""
     from paceline.files.package_data import FOLDERS, folder
 
     tops = [top for top in FOLDERS if incomplete and f"{top}/".startswith(incomplete.partition("/")[0])]
@@ -117,7 +116,7 @@ def _scenarios(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
 
 
 def _files(incomplete: str) -> list[str]:
-    """Files and folders in the current folder that begin so."""
+    """Files and folders in the current folder with this prefix."""
     if "/" in incomplete:
         return []
     return [f"{path}/" if path.is_dir() else str(path) for path in Path().iterdir()]
@@ -149,7 +148,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _figures(ctx: Any, _incomplete: str) -> Offered:
-    """Those of the paper that the line names, or of all."""
+    """The figures of the paper on the command line, or of all."""
     from paceline.files.paper_folders import FIGURES, find, keys
 
     given = ctx.params.get("paper")
@@ -164,7 +163,7 @@ def _figures(ctx: Any, _incomplete: str) -> Offered:
 
 
 def _readings(ctx: Any, _incomplete: str) -> Offered:
-    """Those of the paper that the line names."""
+    """The readings of the paper on the command line."""
     from paceline.files.paper_folders import READINGS, find
 
     return [(one["key"], one["title"]) for one in _table(find(ctx.params["paper"])[0] / READINGS)["reading"]]
@@ -181,7 +180,7 @@ def _schema() -> Any:
 
 
 def _meaning(of: Mapping[str, Any]) -> str:
-    """The first line of what a schema says."""
+    """The first line of a schema's description."""
     return str(of.get("description", "")).partition("\n")[0]
 
 
@@ -191,7 +190,7 @@ def _queues(_ctx: Any, _incomplete: str) -> Offered:
 
 
 def _flow_keys(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
-    """KEY= of a flow's keys, of those of its tables, and of its controller's parameters."""
+    """KEY= for a flow's keys, those of its tables, and its controller's parameters."""
     named = _schema()
     for key, value in named["FlowTable"]["properties"].items():
         references = [one["$ref"] for one in (value, *value.get("anyOf", [])) if "$ref" in one]
@@ -212,7 +211,7 @@ def _classes(_ctx: Any, _incomplete: str) -> Offered:
 
 
 def _laws(ctx: Any, _incomplete: str) -> Offered:
-    """Laws of an access point: `gateway` has their settings as options, `path` behind their names."""
+    """Laws of an access point: `gateway` has their settings as options, `path` after their names."""
     voap = ("voap", "by the delay")
     if ctx.command.name == "gateway":
         return [voap, ("sap-law", "by the capacity")]
@@ -224,7 +223,7 @@ def _profiles(_ctx: Any, _incomplete: str) -> Offered:
 
 
 def _file_of(ctx: Any) -> dict[str, Any]:
-    """The file that the line names, or the path's profile: its table."""
+    """The table of the file on the command line, or of the path's profile."""
     from paceline.files.package_data import find
 
     given = next((ctx.params[key] for key in ("file", "what", "path") if key in ctx.params), None)
@@ -238,7 +237,7 @@ def _file_of(ctx: Any) -> dict[str, Any]:
 
 
 def _leaves(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """The paths of a file with their values; of each flow also its controller, which is often left out."""
+    """The paths of a file with their values; each flow's controller too, which is often omitted."""
     if before.startswith("flow.") and before.count(".") == 2 and "cc" not in table:
         yield f"{before}cc", None
     for key, value in table.items():
@@ -249,17 +248,17 @@ def _leaves(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
 
 
 def _values(path: str, now: Any) -> Offered:
-    """What a key may be: of others than controllers and switches the value that it has."""
+    """The values of a key; other than for controllers and switches, its current value."""
     if path.rpartition(".")[2] == "cc":
         return _schemes()
     if isinstance(now, bool):
         return [("true", ""), ("false", "")]
-    # A word of the shell's has no spaces, and a quantity needs none.
+    # A shell word has no spaces, and a quantity needs none.
     return [] if now is None or isinstance(now, list) else [(str(now).replace(" ", ""), "as it is")]
 
 
 def _assigned(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
-    """PATH=VALUE: paths of the file, and once there is only one, its values."""
+    """PATH=VALUE: the file's paths, and once only one is left, its values."""
     path, equals, _ = incomplete.partition("=")
     leaves = [
         (key, now) for key, now in _leaves(_file_of(ctx)) if (key == path if equals else key.startswith(path))
@@ -290,7 +289,7 @@ def _runs(ctx: Any) -> list[Path]:
 
 
 def _measures(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
-    """Those of a sweep's runs, as `Results.plot` takes them: of flows by their names, of others as TABLE.MEASURE."""
+    """The measures of a sweep's runs, as in `Results.plot`: of flows by name, of others as TABLE.MEASURE."""
     kept = [path for run in _runs(ctx) for path in (run / "runs").glob("*.json")]
     summary = files.read_json(kept[0])["summary"]
     for table, rows in summary.items():
@@ -309,14 +308,14 @@ def _numbers(row: Mapping[str, Any], before: str = "") -> Iterator[str]:
 
 
 def _axes(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
-    """The paths that a sweep has varied."""
+    """The paths that a sweep varies."""
     for run in _runs(ctx):
         manifest = files.read_json(run / "manifest.json")
         yield from ((path, "") for path in manifest["vary"])
 
 
 def _kinds(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
-    """What runs have recorded."""
+    """The recordings of the runs."""
     found = {path.stem.removeprefix("series-") for run in _runs(ctx) for path in run.glob("series-*.parquet")}
     yield from ((kind, "") for kind in sorted(found))
 

@@ -101,7 +101,7 @@ def conform(
                 each=found.append,
                 progress=show,
             )
-    finally:  # at Ctrl-C too
+    finally:  # also on Ctrl-C
         if found:
             written = kit.write(found, folder)
             if as_json:

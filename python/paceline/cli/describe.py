@@ -1,4 +1,4 @@
-"""`paceline schema` and `paceline controllers`: what can be written in a scenario."""
+"""`paceline schema` and `paceline controllers`: what a scenario may contain."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def include() -> None:
 
 
 def _family(controller: dict[str, Any]) -> str | None:
-    """The name under which a variant of several is written now; None of others."""
+    """The current family name of a variant; None for others."""
     variant: dict[str, str] | None = controller.get("variant_of")
     return variant["name"] if variant else None
 
@@ -95,7 +95,7 @@ def _all(listed: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
     console = layout.stdout()
-    # What a controller is fills a line: text that is broken between words, not columns that are split.
+    # A controller's description fills a line: break it between words instead of splitting columns.
     table = layout.plain()
     for head in ("cc", "what", "source"):
         table.add_column(head, overflow="fold")

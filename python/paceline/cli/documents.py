@@ -1,4 +1,4 @@
-"""What `--json` prints of simulated runs: one document, numbers in full."""
+"""The `--json` documents of simulated runs: one document, numbers in full precision."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _LISTS = ("flows", "streams", "queues", "link_flows", "interfaces", "groups")
 
 
 def say(document: Mapping[str, Any], to: TextIO | None = None) -> None:
-    """Prints a document, by default on stdout."""
+    """Print a document, by default on stdout."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     print(text, file=to or sys.stdout)
 
 
 def of_runs(results: Results) -> dict[str, Any]:
-    """Of runs of one scenario.
+    """The document for runs of one scenario.
 
     One run: its summary and the versions. Several: the same shape, each measure replaced by
-    {"n", "mean", "sd", "kind", "low", "high", ...} (`Interval`, without what is null), and the summaries in "runs".
+    {"n", "mean", "sd", "kind", "low", "high", ...} (`Interval`, without nulls), and the summaries in "runs".
     """
     if len(results.records) == 1:
         return {**results.summaries[0], "versions": files.versions()}
@@ -35,8 +35,8 @@ def of_runs(results: Results) -> dict[str, Any]:
 
 
 def of_points(results: Results) -> dict[str, Any]:
-    """Of a sweep or a campaign: in "points" for each combination of the varied values, `at`, what `of_runs` has of
-    several runs. Instances of a flow are averaged within a run first, as in the tables."""
+    """The document for a sweep or a campaign: "points" has for each combination of the varied values, `at`, the content
+    of `of_runs` for several runs. Instances of a flow are averaged within a run first, as in the tables."""
     points = _points(results, without=("instance", "from", "to"))
     return {**_head(results), "points": points, **_notices(results)}
 
@@ -57,7 +57,7 @@ def _notices(results: Results) -> dict[str, Any]:
 
 
 def _points(results: Results, without: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """A document for each point: the varied values, and of each table the rows with their measures."""
+    """A document for each point: the varied values, and the rows of each table with their measures."""
     from paceline.results.columns import IDENTITY
     from paceline.results.results import is_measure
 
@@ -84,7 +84,7 @@ def _points(results: Results, without: tuple[str, ...] = ()) -> list[dict[str, A
 
 
 def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A measure of several runs: some columns are always there, what a kind of interval adds only with it."""
+    """A measure over several runs: some columns always exist, others only with a kind of interval."""
     from paceline.interval import COLUMNS
 
     always = ("n", "mean", "sd", "kind", "low", "high")

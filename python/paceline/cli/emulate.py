@@ -44,7 +44,7 @@ def emulate(
       paceline emulate examples/campaigns/one-flow.toml --set "duration=5 s" \\
           --set flow.media.cc=bbr3 --set flow.media.transport=quic --qlog out/logs
     """
-    # a run in real time has no notices that would say it
+    # runs in real time have no notices for it
     from paceline import realtime
 
     warnings.simplefilter("default", CutShortWarning)
@@ -74,7 +74,7 @@ def emulate(
 
 
 def notes(results: Results) -> None:
-    """Says of flows that did not end well how they ended, and how many runs the machine disturbed."""
+    """Print how flows ended that did not end well, and how many runs the machine disturbed."""
     from paceline import realtime
     from paceline.emulator.realtime_queue import is_disturbed
     from paceline.live.send import cut_logs

@@ -1,4 +1,4 @@
-"""`paceline examples`, `paceline init` and `paceline dissector`: what the package has for a user to copy."""
+"""`paceline examples`, `paceline init` and `paceline dissector`: files that users can copy."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def init(
         f"paceline schema > {schema}": "an editor completes keys with it",
     }
     for command, why in commands.items():
-        # A command that is longer than a line stays whole.
+        # A command longer than a line stays whole.
         console.print(f"  {command:<42}# {why}" if why else f"  {command}", markup=False, soft_wrap=True)
 
 

@@ -95,8 +95,8 @@ def _list() -> None:
 
 
 def _fragment(what: str | None, runs: int, changes: dict[str, str]) -> str:
-    """What stands behind the address's "#". Raises PacelineError for what is neither file nor preset, and what a run of
-    the file would be refused for."""
+    """The fragment after the address's "#". Raises PacelineError for what is neither file nor preset, and as a run of
+    the file would."""
     if what is None:
         if changes:
             raise PacelineError("--set and --seed change a scenario: name its file, or a preset of --list")
@@ -117,12 +117,12 @@ def _fragment(what: str | None, runs: int, changes: dict[str, str]) -> str:
 
 
 def _changed(scenario: ScenarioLike, changes: dict[str, str]) -> ScenarioLike:
-    """The scenario with its values replaced; as it was written where none is."""
+    """The scenario with its values replaced; the original if there are none."""
     return load(scenario, changes) if changes else scenario
 
 
 def _of_scenario(scenario: ScenarioLike, runs: int) -> str:
-    """A scenario's fragment, without its traces where they are too long for one."""
+    """A scenario's fragment, without its traces if they are too long for a link."""
     try:
         return playground.link(scenario, runs=runs)
     except playground.TooLongError as error:
@@ -146,7 +146,7 @@ def _open(server: PageServer, no_open: bool) -> None:
 
 
 def _has_browser() -> bool:
-    """Whether a browser with windows can be there: one in the terminal has no scripts."""
+    """Whether a graphical browser may exist: one in a terminal has no scripts."""
     if sys.platform in ("win32", "darwin") or os.environ.get("BROWSER"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
@@ -161,7 +161,7 @@ def _clone() -> Path | None:
 
 
 def missing(clone: Path | None) -> str:
-    """What to do where the page was not built."""
+    """What to do if the page was not built."""
     if clone is None:
         return (
             "this package was built without the playground: install a wheel that has it, as those on PyPI have, or "

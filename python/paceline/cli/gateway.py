@@ -29,7 +29,7 @@ STEP_S = 0.2
 
 
 def option(name: str, metavar: str, text: str, completion: Any = None) -> Any:
-    """An option that the core reads."""
+    """An option that the core parses."""
     return typer.Option(
         f"--{name}", metavar=metavar, help=text, show_default=False, autocompletion=completion
     )
@@ -136,12 +136,12 @@ def gateway(  # noqa: PLR0917 (options of a command, not arguments of a call)
 
 
 def _run(words: dict[str, Any], out: Path | None, *, quiet: bool) -> tuple[dict[str, Any], Any]:
-    """Runs a gateway; gives its report and the last interval."""
+    """Run a gateway; returns its report and the last interval."""
     linux.needed("the gateway")
     try:
         core = _core.Gateway(json.dumps(words))
         with _file(out) as write, _view(quiet) as view, ThreadPoolExecutor(1, "paceline-gateway") as threads:
-            # before there is another thread, which would keep them
+            # before there are other threads, which would keep the privileges
             _core.keep_gateway_privileges()
             done = threads.submit(core.run)
             last = None
@@ -163,7 +163,7 @@ def _run(words: dict[str, Any], out: Path | None, *, quiet: bool) -> tuple[dict[
 
 
 def _take(core: _core.Gateway, write: Any, view: Any) -> Any:
-    """Hands on what the gateway has shown; gives the last of it."""
+    """Pass on the intervals that the gateway has reported; returns the last."""
     last = None
     for line in core.shown():
         write(line)
@@ -184,10 +184,10 @@ def _file(out: Path | None) -> Iterator[Any]:
         def write(line: str) -> None:
             nonlocal fresh
             if fresh and out.is_file():
-                # Not before: a start that is refused leaves what stood there.
+                # Not earlier: a refused start must leave the old content.
                 file.truncate(0)
             fresh = False
-            # At once: who follows the file sees it, and a killed gateway has lost none.
+            # Flush, so that a reader can follow the file, and a killed gateway loses nothing.
             file.write(line + "\n")
             file.flush()
 
@@ -196,7 +196,7 @@ def _file(out: Path | None) -> Iterator[Any]:
 
 @contextmanager
 def _view(quiet: bool) -> Iterator[Any]:
-    """Something to show an interval with: a table on a terminal, a line a second elsewhere."""
+    """A view of intervals: a table on a terminal, a line a second elsewhere."""
     from rich.live import Live
 
     console = layout.stderr()
@@ -232,8 +232,8 @@ def head(status: dict[str, Any]) -> str:
 
 
 def table(status: dict[str, Any], width: int) -> Group:
-    """An interval with its largest flows, and as many columns as there is room for: addresses and ports, which tell
-    flows apart, are not cut."""
+    """An interval with its largest flows, and as many columns as fit: addresses and ports, which identify flows, are
+    not cut."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -255,11 +255,11 @@ def table(status: dict[str, Any], width: int) -> Group:
 
 COLUMNS = ("station", "remote", "rate", "window", "announced", "outstanding", "RTT")
 LEFT_OUT_FIRST = ("announced", "RTT", "outstanding")
-"""Columns that a narrow terminal goes without."""
+"""Columns that a narrow terminal omits."""
 
 
 def cells(flow: dict[str, Any]) -> dict[str, str]:
-    """What the table says of a flow, by column."""
+    """A flow's cells in the table, by column."""
     window, rtt = flow["window_bytes"], flow["rtt_s"]
     texts = (
         flow["station"],

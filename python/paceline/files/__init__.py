@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and the manifest that says where numbers come from. Tables: `table_files`."""
+"""Atomic file writes, and the provenance in manifests. Tables: `table_files`."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from paceline.errors import PacelineError, StorageError
 
 
 class Disk:
-    """What changes a disk, a call each. All that is written of results passes through `DISK`: a test puts one in its
-    place that is full, writes less than it is told, or stops between two calls."""
+    """The calls that change a disk. Everything that is written of results passes through `DISK`: a test replaces it by
+    one that is full, writes partially, or stops between two calls."""
 
     def make_directory(self, path: Path) -> None:
-        """Makes a directory and its parents, and finds out whether it can be written."""
+        """Create a directory and its parents, and check that it is writable."""
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
 
     def create(self, path: Path) -> io.RawIOBase:
-        """A new file, or an old one emptied."""
+        """Open a new file, or truncate an old one."""
         return io.FileIO(path, "w")
 
     def rename(self, path: Path, to: Path) -> None:
-        """Puts a file in the place of another, at once."""
+        """Atomically replace one file by another."""
         path.replace(to)
 
     def remove(self, path: Path) -> None:
-        """Removes a file if it is there."""
+        """Remove a file if it exists."""
         path.unlink(missing_ok=True)
 
 
 DISK = Disk()
 _PART = ".part"
 MOST_TEXT = 256 << 20
-"""Bytes of a text or a JSON document that is read whole."""
+"""The limit on bytes of a text or JSON document that is read completely."""
 _KINDS = (
     (stat.S_ISFIFO, "a pipe (FIFO)"),
     (stat.S_ISSOCK, "a socket"),
@@ -58,8 +58,8 @@ _KINDS = (
 
 
 def refused(path: Path, error: OSError, deed: str = "write") -> StorageError:
-    """The error for a system's refusal to `deed` the path. To name a file that is not there, or none that can be read,
-    is a mistake of the request, as with scenarios."""
+    """The error for a system's refusal to `deed` the path. A missing or unreadable file is a mistake in the request, as
+    for scenarios."""
     told = StorageError(f"cannot {deed} {path}: {error.strerror or error}")
     if deed == "read" and isinstance(error, FileNotFoundError | IsADirectoryError | IrregularError):
         told.exit_code = PacelineError.exit_code
@@ -67,12 +67,12 @@ def refused(path: Path, error: OSError, deed: str = "write") -> StorageError:
 
 
 class IrregularError(OSError):
-    """What was named is no regular file. It is an `OSError`, so that who opens files handles it."""
+    """The path is not a regular file. It is an `OSError`, so that code that opens files handles it."""
 
 
 def check_regular(path: Path) -> None:
-    """Raises IrregularError for a pipe, a socket or a device: who opens a pipe waits until somebody writes to it. What
-    follows says of everything else whether it can be opened."""
+    """Raise IrregularError for a pipe, socket or device: opening a pipe waits for a writer. Other problems appear when
+    the file is opened."""
     _check_mode(path.stat().st_mode)
 
 
@@ -86,9 +86,9 @@ def _check_mode(mode: int) -> None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file of a user's, open to be read. Only regular files are. Raises OSError, which `refused` puts into words."""
+    """Open a user's file for reading; only regular files are allowed. Raises OSError, which `refused` converts."""
     check_regular(path)
-    # Another may have taken its place since: it is not waited for.
+    # Another file may have replaced it since: do not block on it.
     file = os.fdopen(
         os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb"
     )
@@ -110,13 +110,13 @@ def read_bytes(path: Path, most: int = MOST_TEXT) -> bytes:
         raise refused(path, error, "read") from error
     if max(size, len(content)) > most:
         raise StorageError(
-            f"cannot read {path}: it has {max(size, len(content)):,} bytes, and may have {most:,}"
+            f"cannot read {path}: it has {max(size, len(content)):,} bytes, and the limit is {most:,}"
         )
     return content
 
 
 def make_directory(path: Path) -> None:
-    """Makes a directory and its parents, and checks that it can be written. Raises StorageError."""
+    """Create a directory and its parents, and check that it is writable. Raises StorageError."""
     try:
         DISK.make_directory(path)
     except OSError as error:
@@ -125,8 +125,8 @@ def make_directory(path: Path) -> None:
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `path` at the end, and goes if that fails. Raises StorageError."""
-    # The process in the name: two at work in one directory do not disturb each other.
+    """A file to write that replaces `path` at the end, and is removed on failure. Raises StorageError."""
+    # The name contains the process ID, so that two processes in one directory do not collide.
     temporary = path.with_name(f".{path.name}.{os.getpid()}{_PART}")
     try:
         with io.BufferedWriter(DISK.create(temporary)) as file:
@@ -141,21 +141,21 @@ def whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Writes a file whole: a reader sees the old content or all of the new. Raises StorageError."""
-    # A name of a file that is no text has bytes that UTF-8 cannot write.
+    """Write a file atomically: a reader sees the old content or all of the new. Raises StorageError."""
+    # A file name in the text may have bytes that UTF-8 cannot encode.
     encoded = content.encode(errors="replace") if isinstance(content, str) else content
     with whole(path) as file:
         file.write(encoded)
 
 
 def copy_whole(path: Path, to: Path) -> None:
-    """Copies a file; `to` is there when all of it is. Raises StorageError."""
+    """Copy a file atomically to `to`. Raises StorageError."""
     with whole(to) as file, opened(path) as old:
         shutil.copyfileobj(old, file)
 
 
 def remove(path: Path) -> None:
-    """Removes a file if it is there. Raises StorageError."""
+    """Remove a file if it exists. Raises StorageError."""
     try:
         DISK.remove(path)
     except OSError as error:
@@ -163,7 +163,7 @@ def remove(path: Path) -> None:
 
 
 def is_part(path: Path) -> bool:
-    """Whether it is what `whole` had begun to write when its process was killed."""
+    """Whether it is a partial file that `whole` left when its process was killed."""
     return path.name.startswith(".") and path.name.endswith(_PART)
 
 
@@ -198,7 +198,7 @@ def _processor() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Paceline and of what its numbers pass through."""
+    """Versions of Paceline and of the libraries that its numbers pass through."""
     found = {"paceline": _core.version(), "python": platform.python_version()}
     for library in ("polars", "numpy", "matplotlib"):
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -1,6 +1,6 @@
 """Units in the metadata of Arrow fields: a schema that Polars writes into Parquet.
 
-Polars has no field metadata of its own and takes it through Arrow's C data interface, which is what this speaks.
+Polars has no field metadata, but takes it through Arrow's C data interface, which this module implements.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _encoded(pairs: Mapping[str, str]) -> bytes:
 
 
 class FieldUnits:
-    """The Arrow schema of a table, each named column's field carrying the metadata {"unit": ...}."""
+    """The Arrow schema of a table; each named column's field has the metadata {"unit": ...}."""
 
     def __init__(self, schema: pl.Schema, units: Mapping[str, str]) -> None:
         self._schema = schema

@@ -1,4 +1,4 @@
-"""What a file seems to be by how it begins, for messages about one that is not what was asked for."""
+"""Guesses a file's kind from its first bytes, for messages about an unexpected file."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from paceline.emulator.fitting.frames import PCAP, PCAPNG
 from paceline.files import opened, refused
 
 BEGIN = 1 << 16
-"""Bytes of a file by which it is known."""
+"""The bytes of a file that are examined."""
 _LETTERS = 40
-"""Of a text, in a message."""
+"""The limit on a text's letters in a message."""
 _MOST_NAMED = 4
-"""Files that a message names."""
+"""The number of files that a message names."""
 _MOST_LOOKED_AT = 1000
 _GZIP = b"\x1f\x8b"
 _SEPARATOR = b"\x1e"
-"""Before each record of a JSON text sequence (RFC 7464, 2.2)."""
+"""The separator before each record of a JSON text sequence (RFC 7464, 2.2)."""
 _OF_QLOG = (b'"qlog_version"', b'"file_schema"')
-"""What stands in the first object of each qlog: the one until draft 0.4, the other since."""
+"""Fields in the first object of each qlog: one up to draft 0.4, the other since."""
 _EVENTS = b"PCLNEV"
 
 
 def begin(path: Path) -> bytes:
-    """What the file begins with, unpacked if gzip made it, at most `BEGIN` bytes. Raises StorageError."""
+    """The first bytes of a file, at most `BEGIN`, uncompressed if it is gzip. Raises StorageError."""
     try:
         with opened(path) as file:
             packed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
             if not packed:
                 return file.read(BEGIN)
-            # all that can be unpacked of one that was cut
+            # everything that can be uncompressed of a truncated file
             return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(file.read(BEGIN), BEGIN)
     except OSError as error:
         raise refused(path, error, "read") from error
@@ -43,14 +43,14 @@ def begin(path: Path) -> bytes:
 
 
 def is_qlog(start: bytes) -> bool:
-    """Whether what begins so is a qlog: a JSON object, or a sequence of such, with the fields of one."""
+    """Whether a file with these first bytes is a qlog: a JSON object, or a sequence of them, with its fields."""
     plain = start.removeprefix(BOM_UTF8).lstrip(_SEPARATOR + b" \t\r\n")
     return plain.startswith(b"{") and any(field in start for field in _OF_QLOG)
 
 
 def inside(folder: Path, fits: Callable[[Path], bool]) -> str:
-    """What fits of a folder and of the folders in it, as many names as a message has room for: "a, b and 3 more";
-    empty if nothing does, as far as was looked."""
+    """The matching files in a folder and its subfolders, as many as a message names: "a, b and 3 more"; empty if none
+    was found within the search limit."""
     try:
         near = itertools.chain(sorted(folder.glob("*")), sorted(folder.glob("*/*")))
         found = [str(path) for path in itertools.islice(near, _MOST_LOOKED_AT) if fits(path)]
@@ -66,7 +66,7 @@ def is_run(path: Path) -> bool:
 
 
 def seems(path: Path) -> str:
-    """What the file was taken for, and what reads it if Paceline does: "it was taken for ...". Raises StorageError."""
+    """The guessed kind of a file, and what reads it if Paceline does: "it was taken for ...". Raises StorageError."""
     start = begin(path)
     plain = start.removeprefix(BOM_UTF8).lstrip(b" \t\r\n")
     fields = "without qlog_version or file_schema in its first 64 KiB"
@@ -82,19 +82,19 @@ def seems(path: Path) -> str:
         (path.name == "manifest.json", f"it is a manifest: name the run directory, {path.parent}"),
         (plain.startswith(_SEPARATOR), f"it was taken for a JSON text sequence {fields}"),
         (plain[:1] in {b"{", b"["}, f"it was taken for JSON {fields}"),
-        (b"\0" in start or not _is_text(plain), "it was taken for a binary file, of a kind not known here"),
+        (b"\0" in start or not _is_text(plain), "it was taken for a binary file, of an unknown kind"),
     )
     known = (said for is_so, said in kinds if is_so)
     return next(known, f'it was taken for text, which begins "{_first_line(plain)}"')
 
 
 def _is_text(start: bytes) -> bool:
-    """Whether it is UTF-8, which may be cut within a letter."""
+    """Whether it is UTF-8, possibly truncated within a character."""
     return "\ufffd" not in start.decode(errors="replace")[:-3]
 
 
 def _first_line(start: bytes) -> str:
-    """The first line, no longer than a message has room for, without what moves a terminal's cursor."""
+    """The first line, shortened for a message, without control characters."""
     lines = start.decode(errors="replace").splitlines() or [""]
     first = "".join(letter if letter.isprintable() else " " for letter in lines[0])
     return first if len(first) <= _LETTERS else f"{first[:_LETTERS]}..."

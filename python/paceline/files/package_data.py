@@ -1,4 +1,4 @@
-"""The folders that the package carries beside its code: at the root of a clone, else in the installed package."""
+"""The data folders of the package: at the root of a clone, else in the installed package."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from paceline.errors import PacelineError, StorageError
 from paceline.messages.foreign_text import line
 
 FOLDERS = ("examples", "papers", "suites")
-"""Those in which files of scenarios lie."""
+"""The folders that contain scenario files."""
 
 
 def folder(name: str) -> Path:
-    """Where "papers", "suites", "leagues", "examples", "web/presets", "kernel-cc" or "tools" lies.
+    """The folder "papers", "suites", "leagues", "examples", "web/presets", "kernel-cc" or "tools".
 
     Raises StorageError.
     """
@@ -29,22 +29,22 @@ def folder(name: str) -> Path:
 
 @dataclass(frozen=True)
 class Shelf:
-    """Folders of one kind that the package carries, each known by a file in it; and a user's own."""
+    """Folders of one kind in the package, each marked by a file; and the user's own."""
 
     folder: str
     marker: str
-    """The file that makes a folder one of these."""
+    """The file that marks such a folder."""
     what: str
-    """What messages call it: "paper"."""
+    """The kind in messages: "paper"."""
     error: type[PacelineError]
 
     def keys(self) -> list[str]:
-        """Those that the package carries."""
+        """The keys of the package's folders."""
         return sorted(path.parent.name for path in folder(self.folder).glob(f"*/{self.marker}"))
 
     def find(self, name: str) -> tuple[Path, Path]:
-        """Where one lies, and how commands name it: of one that is carried by its key, papers/KEY; of another by its
-        path, or that of its marker. Raises the shelf's error."""
+        """A folder, and its name in commands: papers/KEY for the package's; otherwise its path, given directly or as
+        the path of its marker. Raises the shelf's error."""
         known = self.keys()
         if name in known:
             return folder(self.folder) / name, Path(self.folder) / name
@@ -57,17 +57,17 @@ class Shelf:
                 f"{own} holds no {self.marker}: see {self.folder}/README.md for what a {self.what}'s folder has"
             )
         raise self.error(
-            f"no {self.what} {name!r}: there are {', '.join(known)}; one of your own is named by the path of its folder"
+            f"no {self.what} {name!r}: there are {', '.join(known)}; name your own by the path of its folder"
         )
 
 
 _FOUND: dict[str, str] = {}
-"""The folders whose files were asked for by name, and which name that is."""
+"""Folders whose files were requested by name, and that name."""
 
 
 def find(path: str) -> str:
-    """The file that "examples/NAME.toml" or "papers/KEY/NAME.toml" means: as it stands if there is such a file, else
-    the package's."""
+    """The file for "examples/NAME.toml" or "papers/KEY/NAME.toml": the path itself if such a file exists, else the
+    package's."""
     given = Path(path)
     top, *below = given.parts or ("",)
     if top in FOLDERS and not given.exists():
@@ -83,8 +83,8 @@ def find(path: str) -> str:
 
 
 def near(path: str) -> str:
-    """What a file that is not there was probably meant to be, " (did you mean sofa.toml?)": one of its folder's, or an
-    example; "" where nothing is near."""
+    """A suggestion for a missing file, " (did you mean sofa.toml?)": a file in its folder, or an example; "" if no name
+    is similar."""
     given = Path(path)
     known: dict[str, str] = {}
     with contextlib.suppress(StorageError):
@@ -96,7 +96,7 @@ def near(path: str) -> str:
 
 
 def told(text: str) -> str:
-    """A message with the package's files named as they were asked for."""
+    """A message with the package's files named as the user named them."""
     for root, name in _FOUND.items():
         text = text.replace(root, name)
     return text

@@ -1,4 +1,4 @@
-"""Which papers there are."""
+"""The available papers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from paceline.errors import PacelineError
 from paceline.files import package_data
 
 FIGURES, PUBLISHED, READINGS = "figures.toml", "published.toml", "readings.toml"
-"""The files that make a folder a paper; the second may be missing where nothing is published, the third where nothing
-is left open."""
+"""The files that make a folder a paper. The second may be missing if nothing is published, the third if nothing is left
+open."""
 
 
 class PaperError(PacelineError):
@@ -25,5 +25,5 @@ def keys() -> list[str]:
 
 
 def find(name: str) -> tuple[Path, Path]:
-    """The folder of a paper, and how commands name it: see `package_data.Shelf.find`. Raises PaperError."""
+    """A paper's folder, and its name in commands: see `package_data.Shelf.find`. Raises PaperError."""
     return _PAPERS.find(name)

@@ -1,7 +1,7 @@
-"""What the end of a Parquet file says of it, read before its tables are: rows, and how many bytes they unpack to.
+"""Reads the footer of a Parquet file before its tables: rows, and their uncompressed size.
 
-The footer is Thrift's compact protocol (Apache Parquet's `parquet.thrift`: FileMetaData and RowGroup), of which this
-reads values by their numbers. Polars tells none of it, and would take the memory first.
+The footer uses Thrift's compact protocol (Apache Parquet's `parquet.thrift`: FileMetaData and RowGroup); this reads
+values by field number. Polars exposes none of it, and would allocate the memory first.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ _MOST_FOOTER = 64 << 20
 _MOST_DEPTH = 16
 _FREE = 256 << 20
 _MOST_TIMES = 400
-"""How many times a file's size its table takes at most; recordings take some tens of times it. Up to `_FREE` bytes any
-table may be."""
+"""The limit on a table's size in memory over its file's; recordings reach some tens. Tables up to `_FREE` bytes are
+always allowed."""
 _CELL = 8
 """Bytes of a number, or of a reference to a text, in memory."""
 
 
 class DamagedError(ValueError):
-    """Why a file is not read, in words."""
+    """Why a file cannot be read, in words."""
 
 
 @dataclass(frozen=True)
 class Footer:
-    """What a file says of its table."""
+    """A file's description of its table."""
 
     rows: int
     columns: int
     unpacked: int
-    """Bytes in memory, at least."""
+    """Minimum bytes in memory."""
 
 
 def footer(file: BinaryIO) -> Footer:
-    """What an open file's end says, the file back at its begin. Raises DamagedError for what is no whole Parquet file,
-    and for one that unpacks to far more than what it takes on disk; OSError."""
+    """Read an open file's footer and rewind the file. Raises DamagedError if it is not a complete Parquet file, or if
+    it would unpack to far more than its size on disk; OSError."""
     size = file.seek(0, os.SEEK_END)
     if size < 12:
         raise DamagedError("it is too short for a Parquet file")
@@ -67,7 +67,7 @@ def _of(metadata: dict[int, Any]) -> Footer:
     rows, columns = metadata[3], sum(5 not in element for element in metadata[2])
     groups = metadata.get(4, [])
     if rows < 0 or rows != sum(group[3] for group in groups):
-        raise DamagedError("the rows of its parts are not as many as it says")
+        raise DamagedError("its parts have another number of rows than its footer says")
     # RowGroup: 1 columns (ColumnChunk: 3 meta_data, of which 6 is total_uncompressed_size), 2 total_byte_size
     parts = (sum(max(0, chunk[3][6]) for chunk in group[1]) for group in groups)
     said = sum(max(group[2], part) for group, part in zip(groups, parts, strict=True))
@@ -75,13 +75,13 @@ def _of(metadata: dict[int, Any]) -> Footer:
 
 
 class _Reader:
-    """Values of Thrift's compact protocol. Raises IndexError where there is no more, DamagedError."""
+    """Reads values of Thrift's compact protocol. Raises IndexError at the end of data, DamagedError."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at, self._depth = data, 0, 0
 
     def struct(self) -> dict[int, Any]:
-        """A structure's fields by their numbers."""
+        """A structure's fields by number."""
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise DamagedError("its footer is nested too deeply")
@@ -102,7 +102,7 @@ class _Reader:
             return self._bytes(8)
         read = {3: self._byte, 8: self._binary, 9: self._list, 10: self._list, 12: self.struct}.get(kind)
         if read is None:
-            raise DamagedError("its footer has values of no known kind")
+            raise DamagedError("its footer has values of an unknown kind")
         return read()
 
     def _binary(self) -> bytes:
@@ -114,7 +114,7 @@ class _Reader:
         kind = head & 15
         if many > len(self._data) - self._at:
             raise IndexError
-        # truths take a byte in a list
+        # booleans take a byte each in a list
         return [self._byte() == 1 if kind in (1, 2) else self._value(kind) for _ in range(many)]
 
     def _byte(self) -> int:

@@ -18,7 +18,7 @@ from paceline.quantities import unit_of
 
 
 class _Told(io.RawIOBase):
-    """A file that Polars writes to, which keeps the system's own error: Polars makes another of it."""
+    """A file for Polars to write that keeps the system's error, which Polars replaces by its own."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -36,8 +36,8 @@ class _Told(io.RawIOBase):
 
 
 def write_parquet(path: Path, table: pl.DataFrame | pl.LazyFrame) -> None:
-    """Writes a table as Parquet, each column's unit in the metadata of its Arrow field; one that is lazy passes through
-    in parts. Raises StorageError."""
+    """Write a table as Parquet, with each column's unit in its Arrow field's metadata; a lazy table is written in
+    parts. Raises StorageError."""
     schema = table.collect_schema()
     units = {name: unit for name in schema if (unit := unit_of(name))}
     metadata = {"units": json.dumps(units)}
@@ -59,7 +59,7 @@ def write_parquet(path: Path, table: pl.DataFrame | pl.LazyFrame) -> None:
 
 
 def write_csv(path: Path, table: pl.DataFrame) -> None:
-    """Writes a table as CSV, numbers in full precision; texts as they are printed. Raises StorageError."""
+    """Write a table as CSV: numbers in full precision, texts with control characters escaped. Raises StorageError."""
     files.write_whole(path, plain(table.write_csv()))
 
 
@@ -76,13 +76,13 @@ def read_parquet(path: Path) -> pl.DataFrame:
 
 
 def scan_parquet(path: Path) -> pl.LazyFrame:
-    """A table that is read when it is needed; the path is no pattern, whatever letters are in it."""
-    # Absolute: a "~" at the begin would be another folder.
+    """A lazily read table; the path is never a pattern, whatever characters it has."""
+    # Absolute: Polars would expand a "~" at the beginning.
     return pl.scan_parquet(path.absolute(), glob=False)
 
 
 def check_parquet(path: Path) -> None:
-    """Whether a table is there and whole, as far as its end tells. Raises StorageError."""
+    """Check that a table exists and has a complete footer. Raises StorageError."""
     try:
         with files.opened(path) as file:
             parquet.footer(file)

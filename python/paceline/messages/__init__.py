@@ -1,3 +1,3 @@
-"""What is said to a user: names of arguments, warnings, and the text of others before a terminal has it."""
+"""Messages to the user: names of arguments, warnings, and escaping of foreign text for terminals."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a message names an argument: as whoever made the mistake has it, an option of the command or an argument."""
+"""How a message names an argument: as an option of the command, or as a Python argument, whichever the user gave."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _by_command = False
 
 @contextlib.contextmanager
 def by_command() -> Iterator[None]:
-    """While it lasts, messages name options of the command line."""
+    """Within the block, messages name options of the command line."""
     global _by_command  # noqa: PLW0603 (a process is one command, or none)
     before, _by_command = _by_command, True
     try:
@@ -22,8 +22,8 @@ def by_command() -> Iterator[None]:
 
 
 def option(argument: str, value: object = None) -> str:
-    """The argument, with a value that it has or could have: "--max-rate 2Mbit/s" of the command, max_rate="2Mbit/s" in
-    Python. True is what a switch is given."""
+    """The argument, with an actual or possible value: "--max-rate 2Mbit/s" on the command line, max_rate="2Mbit/s" in
+    Python. A switch has the value True."""
     if _by_command:
         name = _OF_THE_COMMAND.get(argument, f"--{argument.replace('_', '-')}")
         return name if value is None or value is True else f"{name} {value}"
@@ -35,6 +35,6 @@ def _quoted(value: object) -> str:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """What was probably meant, " (did you mean cubic?)"; "" where nothing is near."""
+    """A suggestion, " (did you mean cubic?)"; "" if no known word is similar."""
     near = difflib.get_close_matches(word, list(known), 1)
     return f" (did you mean {near[0]}?)" if near else ""

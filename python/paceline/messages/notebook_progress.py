@@ -1,4 +1,4 @@
-"""Progress in a notebook: a bar below the cell that runs."""
+"""A progress bar below the running notebook cell."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 _AFTER_S = 1.0
-"""Work that is over by then shows no progress."""
+"""Work that finishes within this time shows no progress."""
 _EVERY_S = 0.2
 
 
 def progress(unit: str) -> Callable[[float, float], None] | None:
-    """A bar below the cell that runs, gone when all is done; None outside a notebook."""
+    """A bar below the running cell, removed at the end; None outside a notebook."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None or "IPKernelApp" not in shell.config:
         return None

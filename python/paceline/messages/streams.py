@@ -1,4 +1,4 @@
-"""stdout and stderr of the command: what is printed passes here, and nothing that a terminal obeys does."""
+"""The command's stdout and stderr, which escape control characters in everything that is printed."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from paceline.threads import THREADS
 
 
 class Door:
-    """A stream of text that escapes what a terminal would obey, whoever writes."""
+    """A text stream that escapes control characters, whoever writes."""
 
     def __init__(self, stream: TextIO, aside: TextIO | None = None) -> None:
         self.stream = stream
-        """The stream as it is, for a console whose colours are meant to be obeyed."""
+        """The underlying stream, for a console whose colours must pass."""
         self._aside = aside
 
     def write(self, text: str) -> int:
-        """Writes it; gives how many characters it was told. What a controller prints in a run is no result, and goes
-        aside."""
+        """Write text; returns the number of characters passed in. Output of controllers within a run is no result, and
+        goes to stderr."""
         in_a_run = self._aside is not None and threading.current_thread().name.startswith(THREADS)
         (self._aside if self._aside and in_a_run else self.stream).write(plain(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Writes each."""
+        """Write each line."""
         for one in lines:
             self.write(one)
 
@@ -38,7 +38,7 @@ class Door:
 
 @contextlib.contextmanager
 def standing() -> Iterator[None]:
-    """Has doors in the place of stdout and stderr as long as the block lasts."""
+    """Replace stdout and stderr by doors within the block."""
     before = sys.stdout, sys.stderr
     asides = (before[1], None)
     doors: list[Any] = [

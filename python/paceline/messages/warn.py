@@ -1,4 +1,4 @@
-"""Warnings, at the user's line."""
+"""Warnings with the user's line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HERE = str(Path(__file__).parents[1]) + os.sep
 
 
 def warn(text: str, category: type[PacelineWarning] = PacelineWarning) -> None:
-    """Warns of what stands in the line outside of the package that led here: Python shows a text once for each."""
+    """Warn about the line outside the package that led here: Python shows a text once for each line."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         level, frame = level + 1, frame.f_back

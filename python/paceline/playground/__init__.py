@@ -1,9 +1,9 @@
-"""The playground: one HTML page that runs a scenario in the browser, and the links that open it at one.
+"""The playground: one HTML page that runs a scenario in the browser, and the links that open a scenario in it.
 
-What a link opens stands behind the page's "#", as `URLSearchParams` reads it, and no server sees it: `preset=NAME`, or
-`toml=`, the whole scenario, with `files=`, the traces that it names (a JSON object of texts), and `runs=K`, so many
-seeds, beginning with the scenario's own. Scenario and files are UTF-8, deflated without a header (RFC 1951), in
-base64url without padding (RFC 4648, section 5).
+The link's parameters follow the page's "#", as for `URLSearchParams`, and no server sees them: `preset=NAME`, or
+`toml=`, the whole scenario, with `files=`, its traces (a JSON object of texts), and `runs=K`, the number of seeds, from
+the scenario's own on. Scenario and files are UTF-8, deflated without a header (RFC 1951), in base64url without padding
+(RFC 4648, section 5).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from paceline.files.package_data import find, folder
 from paceline.scenarios.scenario import ScenarioLike, load
 
 NAME = "playground.html"
-"""What the page is called, in the package and beside the pages that link to it."""
+"""The page's file name, in the package and beside the pages that link to it."""
 LONGEST = 64_000
-"""The most characters of a link: browsers take some more."""
+"""The limit on characters of a link; browsers accept some more."""
 MOST_RUNS = 1000
 _LARGEST = 64 << 20
-"""The most bytes that a link may unfold to."""
+"""The limit on bytes that a link may decompress to."""
 
 
 class TooLongError(PacelineError):
-    """A scenario with traces that no link can hold."""
+    """A scenario with traces that does not fit into a link."""
 
     def __init__(self, message: str, traces: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -44,42 +44,42 @@ class TooLongError(PacelineError):
 
 @dataclass(frozen=True)
 class Linked:
-    """What a link opens."""
+    """The content of a link."""
 
     text: str = ""
-    """The scenario as TOML; "" of a preset, or of the page alone."""
+    """The scenario as TOML; "" for a preset, or for the page alone."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """The traces that it names, as far as the link has them: name and text."""
+    """The scenario's traces that the link contains: name and text."""
     runs: int = 1
     preset: str | None = None
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A scenario that the page has ready."""
+    """A scenario that the page offers."""
 
     name: str
     title: str
     question: str
-    """What it answers."""
+    """The question that it answers."""
     file: Path
-    """Its scenario: one of its own, an example, or a point of a paper."""
+    """Its scenario: the playground's own, an example, or a point of a paper."""
 
 
 def page() -> Path | None:
-    """The built page; None where it was not built."""
+    """The built page; None if it was not built."""
     path = Path(__file__).resolve().parents[1] / NAME
     return path if path.is_file() else None
 
 
 def presets() -> dict[str, Preset]:
-    """The presets by name, in the page's order. Raises StorageError where they are not installed, or damaged."""
+    """The presets by name, in the page's order. Raises StorageError if they are not installed, or damaged."""
     path = folder("web/presets") / "presets.json"
     try:
         listed: Any = json.loads(files.read_text(path))
         found = [Preset(one["name"], one["title"], one["question"], _file(one)) for one in listed]
     except (ValueError, KeyError, TypeError) as error:
-        raise StorageError(f"{path}: a list of tables with name, title and question is needed") from error
+        raise StorageError(f"{path}: must be a list of tables with name, title and question") from error
     return {one.name: one for one in found}
 
 
@@ -93,11 +93,11 @@ def _file(preset: Mapping[str, str]) -> Path:
 
 @checked(traces=FLAG)
 def link(scenario: ScenarioLike, *, runs: int = 1, traces: bool = True) -> str:
-    """The fragment that opens the playground at a scenario, "toml=...&runs=5": `playground.html#` stands before it.
+    """The fragment that opens the playground at a scenario, "toml=...&runs=5", to follow `playground.html#`.
 
-    `scenario` is what `paceline.run` takes; of a file and of text the comments stay. The page's numbers are those of
+    `scenario` is as in `paceline.run`; comments of a file or text are kept. The page's numbers are those of
     `paceline run` with as many `runs`. Without `traces` the files that the scenario names are left out, and the page
-    asks for them. Raises ScenarioError, TooLongError, and PacelineError for a scenario with controllers of one's own.
+    asks for them. Raises ScenarioError, TooLongError, and PacelineError for a scenario with your own controllers.
     """
     loaded = load(scenario)
     if why := unplayable(loaded):
@@ -106,7 +106,7 @@ def link(scenario: ScenarioLike, *, runs: int = 1, traces: bool = True) -> str:
 
 
 def _text(scenario: ScenarioLike, loaded: _core.Scenario) -> str:
-    """The text as it was written, else as it is laid out."""
+    """The original text, or else the resolved TOML."""
     if isinstance(scenario, str | Path):
         text = str(scenario)
         return text if "\n" in text else files.read_text(Path(find(text)))
@@ -114,18 +114,18 @@ def _text(scenario: ScenarioLike, loaded: _core.Scenario) -> str:
 
 
 def unplayable(scenario: _core.Scenario) -> str | None:
-    """Why a browser cannot run a scenario: controllers of one's own. None if it can."""
+    """Why a browser cannot run a scenario: it has controllers that are not built in. None if it can."""
     if not scenario.schemes:
         return None
     return (
-        f"{scenario.name} has a controller of your own, in Python or C, and the playground has only those that are "
-        "built in: `paceline run` runs it"
+        f"{scenario.name} has a controller of your own, in Python or C, and the playground has only built-in ones: "
+        "`paceline run` runs it"
     )
 
 
 def encoded(text: str, traces: Mapping[str, str], runs: int = 1) -> str:
-    """The fragment of a scenario's text and the traces that it names, nothing checked but its size. Raises
-    ArgumentError for `runs`, TooLongError."""
+    """The fragment of a scenario's text and traces; only its size is checked. Raises ArgumentError for `runs`,
+    TooLongError."""
     words = {"toml": _packed(text)}
     if traces:
         words["files"] = _packed(json.dumps(dict(traces), ensure_ascii=False, separators=(",", ":")))
@@ -145,19 +145,18 @@ def of_preset(name: str, runs: int = 1) -> str:
 
 
 def of_page(runs: int = 1) -> str:
-    """The fragment of the page as it begins, "" with one run. Raises ArgumentError for `runs`."""
+    """The fragment of the page without a scenario, "" for one run. Raises ArgumentError for `runs`."""
     return _with_runs({}, runs)
 
 
 def _with_runs(words: dict[str, str], runs: int) -> str:
     if not 1 <= runs <= MOST_RUNS:
-        raise ArgumentError(f"runs {runs}: 1 to {MOST_RUNS}")
+        raise ArgumentError(f"runs {runs}: must be 1 to {MOST_RUNS}")
     return urlencode(words | ({"runs": str(runs)} if runs > 1 else {}))
 
 
 def read(link: str) -> Linked:
-    """What a link opens: the whole address, or what stands behind its "#". Raises PacelineError for one that is
-    damaged."""
+    """The content of a link: the whole address, or the part after its "#". Raises PacelineError for a damaged link."""
     words = dict(parse_qsl(link.rpartition("#")[2], keep_blank_values=True))
     try:
         text = _unpacked(words.get("toml", ""))
@@ -166,7 +165,7 @@ def read(link: str) -> Linked:
     except (binascii.Error, zlib.error, ValueError) as error:
         raise PacelineError(f"the link is damaged, or was cut off: {error}") from None
     if not isinstance(traces, dict) or not all(isinstance(one, str) for one in traces.values()):
-        raise PacelineError("the link is damaged: `files` is no table of texts")
+        raise PacelineError("the link is damaged: `files` must be a table of texts")
     return Linked(text, traces, runs, words.get("preset"))
 
 
@@ -183,5 +182,5 @@ def _unpacked(text: str) -> str:
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     found = inflate.decompress(whole, _LARGEST)
     if not inflate.eof:
-        raise ValueError("what it holds does not end")
+        raise ValueError("its compressed data are truncated")
     return found.decode()

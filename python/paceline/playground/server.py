@@ -1,8 +1,8 @@
-"""One page for the browser of this host: a server that knows a single address with a secret in it.
+"""Serves one page to the browser of this host, at an address with a secret in it.
 
-It listens at 127.0.0.1 alone. A request must name the secret (a page of elsewhere cannot guess it), this host by its
-own names (a name of elsewhere that was made to mean 127.0.0.1 gets nothing), and be GET or HEAD. There is one file,
-read before the first request, and a second address that leads to it; no path leads to another.
+It listens only on 127.0.0.1. A request must contain the secret (which a foreign page cannot guess), name this host by
+its own names (a foreign name that resolves to 127.0.0.1 is refused), and be GET or HEAD. There is one file, read before
+the first request, and a second address that redirects to it; no other path leads to a file.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from socketserver import TCPServer
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")
 _TIMEOUT_S = 10
-"""How long a client may take for its request."""
+"""The time limit for a client's request."""
 
 POLICY = "; ".join(
     [
         "default-src 'none'",
-        # the page's own, in it; WebAssembly is compiled there and in its workers, which are made of blobs
+        # the page's inline scripts; WebAssembly is compiled there and in its workers, which are made of blobs
         "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:",
         "style-src 'unsafe-inline'",
         "worker-src blob:",
@@ -38,16 +38,15 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-"""What the browser lets the page do: nothing beyond itself, no request to anywhere."""
+"""The page's content security policy: it may make no requests."""
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves a page at `address`, from the start of the `with` block `running` to its end. `opening` leads there too,
-    and on to a fragment of the page: it is short, as systems want it of an address to open. Raises OSError if the
-    system gives no port."""
+    """Serves a page at `address` within the `with` block `running`. `opening` redirects there, with a fragment of the
+    page: it is short, as systems require of an address to open. Raises OSError if the system gives no port."""
 
     daemon_threads = True
-    # The port is a free one; on Windows this would let another program take it as well.
+    # The port is a free one; on Windows this option would let another program take it too.
     allow_reuse_address = False
 
     def __init__(self, page: bytes, fragment: str = "") -> None:
@@ -58,26 +57,26 @@ class PageServer(ThreadingHTTPServer):
         super().__init__((HOST, 0), _Handler)
 
     def server_bind(self) -> None:
-        """Binds, and asks no name server for this host's name, as its base does."""
+        """Bind without looking up this host's name, unlike the base class."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.server_address[1]
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The page's address."""
         return f"http://{HOST}:{self.server_port}/{self.token}/"
 
     @property
     def opening(self) -> str:
-        """What leads to the fragment."""
+        """The short address that redirects to the page with its fragment."""
         return f"{self.address}open"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no matter of the terminal."""
+        """Ignore clients that went away."""
 
     @contextlib.contextmanager
     def running(self) -> Iterator[PageServer]:
-        """While it lasts, requests are answered."""
+        """Answer requests within the block."""
         thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
         thread.start()
         try:
@@ -95,14 +94,14 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _TIMEOUT_S
 
     def version_string(self) -> str:
-        """The header Server, without versions."""
+        """The Server header, without versions."""
         return "paceline"
 
     def log_message(self, *_: object) -> None:
-        """The terminal is not for requests."""
+        """Log nothing to the terminal."""
 
     def parse_request(self) -> bool:
-        """Reads the head of a request; one that is not for this page gets its refusal here."""
+        """Read a request's head; refuses requests that are not for this page."""
         if not super().parse_request():
             return False
         refusal = self._refusal()
@@ -121,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
             return HTTPStatus.FORBIDDEN
         if self.command not in ("GET", "HEAD"):
             return HTTPStatus.METHOD_NOT_ALLOWED
-        # in a time that does not tell how much of it is right
+        # compare in constant time, which reveals nothing about a partial match
         path, known = self._path().encode(), f"/{self.server.token}/"
         if not any(hmac.compare_digest(path, f"{known}{last}".encode()) for last in ("", "open")):
             return HTTPStatus.NOT_FOUND
@@ -131,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.path.partition("?")[0]
 
     def do_GET(self) -> None:
-        """The page, or the way to it."""
+        """Send the page, or the redirect to it."""
         if self._path().endswith("/open"):
             self.send_response(HTTPStatus.FOUND)
             self.send_header("Location", f"/{self.server.token}/#{self.server.fragment}")
@@ -149,15 +148,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Security-Policy", POLICY)
         self.end_headers()
         if self.command == "GET":
-            with contextlib.suppress(OSError):  # the client has had enough
+            with contextlib.suppress(OSError):  # the client closed the connection
                 self.wfile.write(body)
 
     def do_HEAD(self) -> None:
-        """The head of the page."""
+        """Send the page's head."""
         self.do_GET()
 
     def end_headers(self) -> None:
-        """Ends the head of any answer, after what all have."""
+        """End the head of any answer, after the common headers."""
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cache-Control", "no-store")
@@ -166,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def accepts_gzip(header: str) -> bool:
-    """Whether Accept-Encoding names gzip, or anything, with a weight above zero (RFC 9110, section 12.5.3)."""
+    """Whether Accept-Encoding allows gzip, by name or "*", with a weight above zero (RFC 9110, section 12.5.3)."""
     weights: dict[str, float] = {}
     for one in header.lower().split(","):
         name, _, parameters = one.partition(";")

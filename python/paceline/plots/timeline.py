@@ -1,4 +1,4 @@
-"""A figure of one kind over time: a panel per run, in common axes, so that runs can be compared by eye."""
+"""A figure of one kind over time: a panel per run, with common axes, so that runs can be compared by eye."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from matplotlib.lines import Line2D
 from paceline.plots import style
 
 MOST_NAMED = 7
-"""Lines beyond this many in a panel are drawn in grey, as background, and counted in the legend."""
+"""The number of lines in a panel with a colour; the others are grey, and counted in the legend."""
 
 MOST_MEANS = 250
-"""Means of a line over time that a figure has room for."""
+"""The limit on means of a line over time in a figure."""
 
 MOST_LISTED = 4
-"""Names of lines that are not drawn, below the figure; the others are counted."""
+"""The number of undrawn lines that are named below the figure; the others are counted."""
 
 
 Key = tuple[str, int | str]
@@ -30,27 +30,27 @@ Key = tuple[str, int | str]
 
 @dataclass(frozen=True)
 class Line:
-    """One recorded thing in one run."""
+    """A recording of one subject in one run."""
 
     name: str
     data: pl.DataFrame
     """Its recording, in order of time_s."""
     count: int
-    """How many lines the panel has."""
+    """The number of lines in the panel."""
     key: Key
-    """What tells it from the others of a run in whatever was recorded: its colour goes by that."""
+    """Its identity in a run across all recordings: it determines the colour."""
 
 
 def without(*columns: str) -> Callable[[pl.DataFrame], bool]:
-    """Whether none of these columns has a value."""
+    """A test for whether none of these columns has a value."""
     return lambda data: (
         not any(data[column].is_finite().any() for column in columns if column in data.columns)
     )
 
 
 def while_busy(data: pl.DataFrame) -> pl.DataFrame:
-    """The recording up to where nothing was in flight any more and all stayed as it was: its flow was over, and what
-    its sender still has is no news. All of one that does not tell what was in flight."""
+    """The recording up to the instant after which nothing was in flight and nothing changed: the flow had ended then.
+    All of it if it does not contain packets in flight."""
     if "in_flight_packets" not in data.columns or data.is_empty():
         return data
     news = [pl.col("in_flight_packets").fill_null(1.0) != 0]
@@ -60,7 +60,7 @@ def while_busy(data: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw_beside(axes: Axes, line: Line, column: str, label: str) -> None:
-    """Draws another rate of a lone flow, in grey: a column in bit/s, where it is finite."""
+    """Draw a single flow's other rate, in grey: a column in bit/s, where it is finite."""
     if line.count > 1 or column not in line.data.columns:
         return
     known = line.data.filter(pl.col(column).is_finite())
@@ -74,39 +74,39 @@ class Kind:
     """A kind of figure."""
 
     name: str
-    """The recording that it shows."""
+    """The recording that it draws."""
     y_label: Callable[[float], str]
     """Label with unit, given the time span in seconds."""
     draw: Callable[[Axes, Line, dict[str, object], float], None]
     """Draws one line with the given colour and style; the last argument is the time span in seconds."""
     by: tuple[str, str]
-    """The columns that tell lines apart."""
+    """The columns that identify lines."""
     empty: Callable[[pl.DataFrame], bool] | None = None
-    """Whether a line says nothing; such lines are named below the figure instead of drawn, unless all are so."""
+    """Whether a line is uninformative; such lines are named below the figure instead of drawn, unless all are so."""
     instead: Callable[[pl.DataFrame], str] | None = None
-    """What a line shows in place of what the label says; empty: that."""
+    """What a line shows instead of the labelled quantity; empty: that quantity."""
     label_instead: Callable[[float], str] | None = None
     """The label of a figure with such lines."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One run: what stands over it, and the recording of the figure's kind (one seed)."""
+    """One run: its title, and its recording of the figure's kind (one seed)."""
 
     title: str
     data: pl.DataFrame
     warmup_s: float = 0.0
-    """Until then measurements leave out what happens: the panel is shaded there."""
+    """The end of the warm-up, which measures leave out: the panel is shaded up to there."""
     axes: tuple[str, ...] = ()
-    """Columns that say which point of a sweep this is."""
+    """Columns that identify the point of a sweep."""
     goes_on: bool = True
-    """Whether recordings go on when their flows are over, as the simulator's do: lines of what has an end end there."""
+    """Whether recordings continue after a flow has ended, as the simulator's do: its line is then cut at the end."""
 
 
 def lines(kind: Kind, data: pl.DataFrame, flows: Sequence[Key] = ()) -> list[Line]:
-    """The lines of a panel; a flow with one instance, here and among the `flows` of the run, goes without its number.
+    """The lines of a panel; a flow with a single instance, here and among the `flows` of the run, has no number.
 
-    Flows of few instances come first: a lone stream is of more interest than the tenth of twenty web clients.
+    Flows of few instances come first: a single stream matters more than the tenth of twenty web clients.
     """
     name, detail = kind.by
     parts = data.partition_by([name, detail], maintain_order=True)
@@ -130,7 +130,7 @@ def lines(kind: Kind, data: pl.DataFrame, flows: Sequence[Key] = ()) -> list[Lin
 
 
 def keys(flows: pl.DataFrame) -> list[Key]:
-    """The lines of all flows of a table of them, in the order of a panel's: colours go by their places in it."""
+    """The lines of all flows of a table, in a panel's order, which determines colours."""
     if not {"flow", "instance"} <= set(flows.columns):
         return []
     counted = flows.select("flow", "instance").unique().with_columns(many=pl.len().over("flow"))
@@ -138,13 +138,13 @@ def keys(flows: pl.DataFrame) -> list[Key]:
 
 
 def named_first(kind: Kind, flows: Sequence[Key]) -> list[Key]:
-    """The lines of a kind that have the first colours: the flows of the run, if it is of flows."""
+    """The lines of a kind that have the first colours: the flows of the run, if the kind is about flows."""
     return list(flows) if kind.by[0] == "flow" else []
 
 
 def figure(kind: Kind, panels: Sequence[Panel], flows: Sequence[Key] = ()) -> Figure:
-    """The figure. Axes start at zero and are common to all panels. `flows` are those of the runs, of which each has its
-    colour whether something of it is drawn or not."""
+    """The figure. Axes start at zero and are common to all panels. `flows` are those of the runs; each keeps its colour
+    whether or not it is drawn."""
     span = max((_span(panel.data) for panel in panels), default=1.0)
     with mpl.rc_context(style.RC):
         made = style.Shown(figsize=(7.2, 0.7 + 2.2 * len(panels)), layout="constrained")
@@ -167,7 +167,7 @@ def figure(kind: Kind, panels: Sequence[Panel], flows: Sequence[Key] = ()) -> Fi
 
 
 def _span(data: pl.DataFrame) -> float:
-    """What is drawn, or as many samples as fit into a figure if that is longer: means are of no less than one."""
+    """The drawn time span, or the duration of as many samples as a figure holds if that is longer."""
     times = data["time_s"].unique().sort()
     if len(times) < 2:
         return 0.0
@@ -190,7 +190,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[Key]) -> list[str]:
-    """Draws a panel, lines in the colours of their places in `named`; what it leaves out because it is empty."""
+    """Draw a panel, with each line's colour by its index in `named`; returns the lines left out because they are
+    empty."""
     axes.set_title(panel.title)
     if panel.warmup_s > 0:
         axes.axvspan(0, panel.warmup_s, color=style.SHADE, linewidth=0, zorder=0.5, label="warm-up")
@@ -203,17 +204,17 @@ def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[Ke
         kind.draw(axes, line, {"color": style.OTHERS, "linewidth": 0.5, "zorder": 1.5}, span)
     handles = []
     for place, line in enumerate(shown):
-        # One flow has one colour in all panels.
+        # A flow has the same colour in all panels.
         if line.key not in named:
             named.append(line.key)
         look = style.line_of(named.index(line.key))
-        # The first lie on top: of two alike, the later would hide the earlier whole.
+        # The first line lies on top: of two equal ones, the later would hide the earlier completely.
         kind.draw(axes, line, {**look, "zorder": 2.9 - 0.05 * place}, span)
         instead = kind.instead(line.data) if kind.instead else ""
         handles.append(Line2D([], [], label=f"{line.name}, {instead}" if instead else line.name, **look))
     if len(found) > len(shown):
         handles.append(Line2D([], [], label=f"{len(found) - len(shown)} others", color=style.OTHERS))
-    # Marks of one kind stand there once, whichever line they are of.
+    # Each kind of mark has one legend entry, for all lines.
     marks = {str(h.get_label()): h for h in reversed(axes.get_legend_handles_labels()[0])}
     extra = [h for label, h in reversed(marks.items()) if not label.startswith("_")]
     axes.legend(handles=[*handles, *extra], loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -1,4 +1,4 @@
-"""What an access point holds windows to, decision by decision; for a lone flow also what it had outstanding."""
+"""The window limits that an access point sets, decision by decision; for a single flow also its outstanding data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws the window that a flow is held to, from each decision to the next, where it is held at all."""
+    """Draw a flow's window limit, from each decision to the next, where there is one."""
     data = line.data
     axes.step(data["time_s"], data["window_packets"], where="post", **look)
     if line.count == 1:

@@ -1,4 +1,4 @@
-"""What a figure of a sweep says in words: its axes, curves and panels, and what its caption should say."""
+"""The words in a sweep's figure: its axes, curves and panels, and notes for its caption."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _PRINTED = {
     )
     for name, _, printed in (pair.partition(" ") for pair in names.split("|"))
 }
-"""How papers print controllers and queues."""
+"""The names of controllers and queues in print."""
 
 
 def along(chart: Chart) -> str:
-    """What lies along the axis, in words."""
+    """The axis' label, in words."""
     return chart.labels.get(chart.x, chart.xlabel or of_path(chart.x))
 
 
@@ -50,7 +50,7 @@ def of_path(column: str) -> str:
 
 
 def what(chart: Chart) -> str:
-    """The measure in words, and whose it is if that was chosen."""
+    """The measure in words, and its flow if that was chosen."""
     if chart.measure in chart.labels:
         return chart.labels[chart.measure]
     unit = next((end for end in UNITS if chart.measure.endswith(end)), "")
@@ -64,7 +64,7 @@ def what(chart: Chart) -> str:
 
 
 def said(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> str:
-    """Values for people: those of words as they stand, quantities and truths with the name of what they are of."""
+    """Values for people: words unchanged, quantities and booleans with the name of their column."""
     parts = []
     for column, value, text in zip(columns, values, texts(chart, columns, values), strict=True):
         plain = column not in chart.numeric and str(value).lower() not in ("true", "false")
@@ -73,7 +73,7 @@ def said(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> str:
 
 
 def texts(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> list[str]:
-    """Values as papers print them, or by the labels that they were given; tables by what tells them apart."""
+    """Values as papers print them, or as `labels` gives them; tables by what distinguishes them."""
     found = []
     for column, value in zip(columns, values, strict=True):
         text = _short(chart.data[column].unique().to_list()).get(value, str(value))
@@ -84,8 +84,8 @@ def texts(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> list[s
 
 
 def _short(values: Sequence[Any]) -> dict[Any, str]:
-    """TOML tables by what tells them apart: "red" and "codel" for tables that differ in `kind` alone. Empty if there
-    are other values."""
+    """Short names of TOML tables: "red" and "codel" for tables that differ only in `kind`. Empty if there are other
+    values."""
     try:
         tables = {text: tomllib.loads(f"value = {text}")["value"] for text in values}
     except (tomllib.TOMLDecodeError, TypeError):
@@ -101,7 +101,7 @@ def _short(values: Sequence[Any]) -> dict[Any, str]:
 
 
 def notes(chart: Chart) -> list[str]:
-    """What the caption of the figure should say."""
+    """Notes for the figure's caption."""
     data = chart.data
     kinds = set(data.filter(pl.col("n") > 1)["kind"])
     runs = sorted({int(n) for n in data["n"] if n})
