@@ -190,7 +190,7 @@ def test_a_case_of_a_campaign_varies_too(tmp_path: Path) -> None:
     assert 'limit = "40 packets"' in read.points[2].scenario.to_toml()
     assert 'rate = "4 Mbit/s"' in read.points[2].scenario.to_toml()
     file.write_text(f'{head}vary = {{ "{RATE},{LIMIT}" = [["1 Mbit/s"]] }}\n')
-    with pytest.raises(PacelineError, match=r"case.grown.vary: .* go together"):
+    with pytest.raises(PacelineError, match=r"case.grown.vary: .* vary together"):
         campaign.read(file)
 
 

@@ -218,7 +218,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     scenario = EXAMPLES / "tfrc.toml"
     with pytest.raises(PacelineError, match="one run"):
         paceline.run(scenario, runs=2, pcap=tmp_path / "x")
-    with pytest.raises(PacelineError, match="without pcap"):
+    with pytest.raises(PacelineError, match="pcap_at needs pcap"):
         paceline.run(scenario, pcap_at=["a"])
     with pytest.raises(PacelineError, match="no host `a`"):
         paceline.run(scenario, pcap=tmp_path / "x", pcap_at=["a"])

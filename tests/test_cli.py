@@ -558,4 +558,4 @@ def test_a_run_leaves_foreign_directories_alone(small: Path, tmp_path: Path) -> 
 def test_a_recording_needs_somewhere_to_go(small: Path) -> None:
     done = paceline("run", small, "--record", "cwnd")
     assert done.returncode == 2
-    assert "add --out DIR" in " ".join(done.stderr.split())
+    assert "--record needs --out DIR" in " ".join(done.stderr.split())

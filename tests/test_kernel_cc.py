@@ -199,7 +199,7 @@ def test_without_the_tools_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["start", "vegas"], '"start" is not load, unload or list'),
+        (["start", "vegas"], '"start" must be load, unload or list'),
         (["load"], "takes a NAME"),
         (["list", "vegas"], "takes no NAME"),
         (["load", "cubic"], "vegas, veno, or an existing FILE.c"),

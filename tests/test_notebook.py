@@ -178,7 +178,7 @@ MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
     ("flows = 'film': .* a list of names", lambda p: p.jain_over_time(RATES, 0.5, "film")),
     ("by = 'flow': .* a list of names", lambda p: p.summarise(RATES, "flow")),
     (
-        "measures: flow has no numbers",
+        "measures: flow is not numerical",
         lambda p: p.summarise(RATES.with_columns(flow=pl.lit("a")), [], ["flow"]),
     ),
     ("confidence = 3: it must lie between", lambda p: p.summarise(RATES, [], confidence=3)),

@@ -117,5 +117,5 @@ def test_a_library_that_has_changed_is_not_the_scenarios(libraries: Path, tmp_pa
         ScenarioError, match="is not the library that the scenario was loaded with"
     ):
         pickle.loads(kept)
-    with pytest.raises(ScenarioError, match="has changed, and this process has the one before it loaded"):
+    with pytest.raises(ScenarioError, match="has changed, but this process has the old version loaded"):
         paceline.load(PLAIN, {"flow.own.cc": f"library:{library}:sqrt"})

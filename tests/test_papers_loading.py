@@ -529,8 +529,8 @@ def test_the_command_line_names_what_there_is() -> None:
         ("reproduce", "vegas"): "no paper 'vegas'",
         ("reproduce", "vegas-streaming", "--figure", "9"): "has no figure 9",
         ("reproduce", "--list", "--figure", "99"): "no paper has a figure 99",
-        ("reproduce", "vegas-streaming", "--runs", "0"): "--runs 0: at least 1",
-        ("reproduce", "vegas", "--runs", "0"): "--runs 0: at least 1",
+        ("reproduce", "vegas-streaming", "--runs", "0"): "--runs 0: must be at least 1",
+        ("reproduce", "vegas", "--runs", "0"): "--runs 0: must be at least 1",
     }.items():
         failed = runner.invoke(app, list(words))
         assert failed.exit_code == 2, failed.output

@@ -224,7 +224,7 @@ def test_what_cannot_be_is_refused(folder: Path) -> None:
         assert refused.code == 2
         assert says in " ".join(refused.text.split())
     alone = here(["reproduce", "mine", "--write"], folder.parent, {})
-    assert (alone.code, "--write goes with --verify" in alone.text) == (2, True)
+    assert (alone.code, "--write needs --verify" in alone.text) == (2, True)
     (folder / "bits.csv").write_text("study,series\n")
     assert "its first line must be study,series,level,runs,first,all" in typed(folder).text
     (folder / "bits.csv").write_text("study,series,level,runs,first,all\nrate,tcp,2 Mbit/s,none,a,b\n")

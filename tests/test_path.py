@@ -47,13 +47,13 @@ class Core:
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
-        (("LINK",), 2, "what is to be run over the path?"),
-        (("LINK", "ping", "-c", "1"), 2, 'what is to be run stands after "--"'),
+        (("LINK",), 2, "give a command to run over the path"),
+        (("LINK", "ping", "-c", "1"), 2, 'the command to run follows "--"'),
         ((), 2, "which path?"),
         (("umtz", "--", "true"), 2, "`umtz` is neither a profile"),
         (("LINK", "--set", "link.bottleneck.delai=1ms", "--", "true"), 2, "delai"),
         (("LINK", "--for", "soon", "--", "true"), 2, "--for soon"),
-        (("LINK", "--device", "tap", "--", "true"), 2, "any, tun, packet"),
+        (("LINK", "--device", "tap", "--", "true"), 2, "must be any, tun or packet"),
         (("--show", "umtz"), 2, "there are wide-area"),
         (("LINK", "--pcap", "/no/such/x", "--", "true"), 1, "cannot write"),
     ],

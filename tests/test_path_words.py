@@ -77,7 +77,7 @@ def _said(*words: object) -> tuple[int, str]:
         (("--fit", "x.json", "umts"), "leave out PROFILE"),
         (("--fit", "x.json", "--seed", 0), "leave out --seed"),
         (("--fit", "x.json", "--set", "a=b"), "leave out --set"),
-        (("lte", "--force", "--", "true"), "--force is of --fit"),
+        (("lte", "--force", "--", "true"), "--force needs --fit"),
     ],
 )
 def test_an_option_that_has_no_effect_is_refused(words: tuple[object, ...], named: str) -> None:

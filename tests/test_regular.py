@@ -93,12 +93,12 @@ def test_what_else_is_no_file_is_named(tmp_path: Path) -> None:
 def test_flows_without_memory_are_refused_with_the_number(monkeypatch: pytest.MonkeyPatch) -> None:
     many = paceline.parse(scenario("cubic") + "count = 100_000\n")
     monkeypatch.setattr(memory, "free_bytes", lambda: 1_000_000_000)
-    said = r"100,000 flows take 2\.4 GB at least, and there are 1\.0 GB for this process: fewer flows \(`count`\)$"
+    said = r"100,000 flows need at least 2\.4 GB, and this process may have 1\.0 GB: use fewer flows \(`count`\)$"
     with pytest.raises(PacelineError, match=said):
         paceline.run(many)
     # side by side they take more
     some = paceline.parse(scenario("cubic") + "count = 30_000\n")
-    with pytest.raises(PacelineError, match=r"2 runs at once of 30,000 flows take 1\.4 GB.*, or workers=1"):
+    with pytest.raises(PacelineError, match=r"2 runs at once of 30,000 flows need at least 1\.4 GB.*, or workers=1"):
         paceline.run(some, runs=2, workers=2)
 
 
@@ -128,7 +128,7 @@ def test_a_process_with_too_little_memory_says_so_and_lives() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert re.match(r"refused: 100,000 flows take 2\.4 GB at least, and there are [01]\.\d GB", done.stdout)
+    assert re.match(r"refused: 100,000 flows need at least 2\.4 GB, and this process may have [01]\.\d GB", done.stdout)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is told by Linux")

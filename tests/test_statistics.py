@@ -82,7 +82,7 @@ def test_paired_difference_without_variation() -> None:
     assert paired_difference([1, 2, 3], [2, 3, 4]).p_value == 0.0
     assert paired_difference([1, 2, 3], [1, 2, 3]).p_value == 1.0
     assert paired_difference([1], [2]).p_value is None
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="equal length"):
         paired_difference([1], [1, 2])
 
 

@@ -42,7 +42,7 @@ def test_worked_values() -> None:
 
 def test_widths_that_do_not_fit_are_refused() -> None:
     for width in (0.05, 0.15, 0.25):
-        with pytest.raises(PacelineError, match="no multiple"):
+        with pytest.raises(PacelineError, match="must be a multiple"):
             paceline.cov(rates([1.0, 2.0, 3.0]), width)
     with pytest.raises(PacelineError, match="no column"):
         paceline.cov(rates([1.0, 2.0]), 0.1, "goodput")
@@ -105,7 +105,7 @@ def test_jain_over_time_counts_who_has_begun_and_is_not_over() -> None:
     with pytest.raises(PacelineError, match="no flow c; there are a, b, udp"):
         paceline.jain_over_time(table, 1.0, ["c"])
     for bad in (0.75, 0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(PacelineError, match="no multiple"):
+        with pytest.raises(PacelineError, match="must be a multiple"):
             paceline.jain_over_time(table, bad)
 
 

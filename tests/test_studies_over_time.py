@@ -121,7 +121,7 @@ def test_between_the_watermarks_it_is_as_it_was() -> None:
         ('table = "rate"\nevery = 0', r"every: must be above 0, not 0"),
         (
             'table = "rate"\nwhile = { field = "x", below = 8, until_below = 2 }',
-            r"until_below: goes with above",
+            r"until_below: needs `above`",
         ),
         ('table = "rate"\nwhile = { field = "x", above = 8, until_below = 9 }', r"must not exceed it; not 9"),
         ('table = "rate"\nrows = "settles"\nagainst = { flow = "b" }', r"against: cannot go with rows settles"),

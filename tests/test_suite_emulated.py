@@ -67,7 +67,7 @@ def test_what_cannot_run_in_real_time_is_undecided_with_the_reason(tmp_path: Pat
 def test_a_place_that_there_is_not_is_named(tmp_path: Path) -> None:
     said = CliRunner().invoke(app, ["suite", str(folder(tmp_path / "small")), "--over", "emulater"])
     assert said.exit_code == 2
-    assert "--over emulater: simulator or emulator" in said.stderr
+    assert "--over emulater: must be simulator or emulator" in said.stderr
 
 
 def test_the_command_writes_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ def test_runs_of_another_build_are_not_used_again(
     assert not calls
     # The same version number, but somebody has changed a controller.
     monkeypatch.setattr(_core, "build", lambda: "0.1.0+changed")
-    with pytest.raises(PacelineError, match="built anew"):
+    with pytest.raises(PacelineError, match="was rebuilt"):
         paceline.sweep(scenario, vary, runs=2, out=tmp_path)
     run_points(points, [1, 2], store=store)
     assert len(calls) == 2

@@ -157,7 +157,7 @@ def test_metrics_of_intervals_make_numbers_of_runs_and_lines_of_traces(tmp_path:
     ("wrong", "said"),
     [
         (("most(rate) / least(rate)", "rate * 2"), "has many values in a run"),
-        (('record = "losses"', 'record = "rate"'), "cut into intervals"),
+        (('record = "losses"', 'record = "rate"'), "cutting into intervals"),
         (("cut = 20", "cut = 0"), "must be above 0"),
         (('metric = "spread"', 'metric = "rate"'), "no metric 'rate'"),
         (

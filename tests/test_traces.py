@@ -88,8 +88,8 @@ def test_opportunities_at_zero_count_and_show(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--to", "json"], "--to json: there are csv and mahimahi"),
-        (["--out", "x"], "--out x: it takes --to"),
+        (["--to", "json"], "--to json: must be csv or mahimahi"),
+        (["--out", "x"], "--out x: it needs --to"),
         (["--format", "cvs"], 'format "cvs" is none of mahimahi'),
         (["--format", "json"], "trace: line 1: expected JSON"),
         (["--every", "1min"], "--every 1min: from a millionth of the trace's 20 s to all of it"),

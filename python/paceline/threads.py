@@ -1,6 +1,6 @@
-"""How threads are told apart. A module of its own: the command line asks, and imports nothing heavy for it."""
+"""The names of threads. A separate module, so that the command line can import it without anything heavy."""
 
 from __future__ import annotations
 
 THREADS = "paceline"
-"""How the names of the threads begin in which runs are simulated."""
+"""The prefix of the names of threads that simulate runs."""

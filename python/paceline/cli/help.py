@@ -1,4 +1,4 @@
-"""What `--help` prints: plain text with examples that can be copied as they stand."""
+"""The output of `--help`: plain text with examples that can be copied as they stand."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-# Typer's own help is laid out in boxes; its text breaks commands apart, and changes from version to version.
+# Typer's own help uses boxes, breaks commands apart, and changes between versions.
 WIDTH = 80
 
-# A mistake in the words of a command; typer gives it no name of its own.
+# A mistake on the command line; typer does not export its name.
 USAGE_ERROR: Any = typer.BadParameter.__base__
 
 
 RENAMED = {"--access-point": "--algorithm", "--controller": "--cc", "schemes": "controllers"}
-"""Former names of words of a command line."""
+"""Former names of command-line words."""
 
 ALIASES = {
     "--repeats": "--runs",
@@ -38,12 +38,12 @@ ALIASES = {
     "--measure": "--metric",
     "--format": "--json",
 }
-"""Other tools' words for options."""
+"""Other tools' names for options."""
 
 
 def spared(parameters: Iterable[Any]) -> list[Any]:
-    """Has parameters without a value, and those of a line that a shell completes, pass as they are: typer imports
-    pydantic to look at a value, which takes longer than all the rest of a `--help`."""
+    """Let parameters without a value, and those of a line being completed, skip type conversion: for a value typer
+    imports pydantic, which takes longer than the rest of `--help`."""
     found = list(parameters)
     for parameter in found:
         if not isinstance(parameter.process_value, functools.partial):
@@ -63,34 +63,34 @@ class Command(TyperCommand):
     """A command whose help has a usage line, text, examples, arguments and options, in this order."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Arguments and options, with --help."""
+        """Arguments and options, including --help."""
         return spared(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the words; one that is not there may belong to the user's command, before which "--" must stand."""
+        """Parse the words; an unknown option may belong to the user's command, which must follow "--"."""
         words = list(args)
         if ctx.resilient_parsing and words and words[-1] in self._with_values(ctx):
-            # The line ends before a value that a shell completes: without the option the rest is understood.
+            # The line ends before a value being completed: without the option the rest can be parsed.
             return super().parse_args(ctx, words[:-1])
         try:
             return super().parse_args(ctx, args)
         except USAGE_ERROR as error:
             if "--" not in words and any("-- " in metavar(p) for p in arguments(self, ctx)):
-                error.message += '; what is to be run stands after "--", with its options'
+                error.message += '; the command to run follows "--", with its options'
             if meant := self._meant(ctx, getattr(error, "option_name", ""), words):
                 error.possibilities = []
                 error.message += f" (did you mean {meant}?)"
-            if "valid integer" in error.message:  # in the words of typer's versions
+            if "valid integer" in error.message:  # typer's wording
                 error.message = "it must be a whole number, such as 10"
             raise
 
     def _with_values(self, ctx: Any) -> set[str]:
-        """The options that a value follows."""
+        """The options that take a value."""
         options = [p for p in self.get_params(ctx) if p.param_type_name == "option" and not p.is_flag]
         return {word for p in options for word in p.opts}
 
     def _meant(self, ctx: Any, name: str, words: list[str]) -> str | None:
-        """What this command has in the place of an option that it has not."""
+        """This command's equivalent of an unknown option."""
         there = {word for p in self.get_params(ctx) for word in p.opts}
         for names in (RENAMED, ALIASES):
             if names.get(name) in there:
@@ -98,7 +98,7 @@ class Command(TyperCommand):
         of_scenario = any(metavar(p) == "FILE" for p in arguments(self, ctx)) and "--set" in there
         if name not in ("--cc", "--controller") or not of_scenario:
             return None
-        # A scenario has flows, each with a controller of its own.
+        # A controller is set per flow of a scenario.
         after = next((word for before, word in itertools.pairwise(words) if before == name), "")
         value = next((w.partition("=")[2] for w in words if w.startswith(f"{name}=")), after)
         if not value or value.startswith("-"):
@@ -107,15 +107,15 @@ class Command(TyperCommand):
         return f"{option} flow.NAME.cc={value}"
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words of the usage line after the command. A command of the user's comes last, after "--"."""
+        """The words of the usage line after the command. A user's command comes last, after "--"."""
         words = [*(metavar(p) for p in arguments(self, ctx)), "[OPTIONS]"]
         return sorted(words, key=lambda word: "-- " in word)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments and options, each with its help."""
+        """List arguments and options, each with its help."""
         named = [(metavar(p), p.help or "") for p in arguments(self, ctx)]
         options = [p for p in self.get_params(ctx) if p.param_type_name == "option"]
-        # All left columns alike, so that the texts stand in one line.
+        # Left columns of equal width in both lists, so that the texts align.
         for title, rows in (("Arguments", named), ("Options", [option(p, ctx) for p in options])):
             if rows:
                 with formatter.section(title):
@@ -128,7 +128,7 @@ def arguments(command: TyperCommand, ctx: Any) -> list[Any]:
 
 
 def metavar(argument: Any) -> str:
-    """An argument's name as the usage line has it."""
+    """An argument's name in the usage line."""
     return str(argument.metavar or argument.name.upper())
 
 

@@ -143,7 +143,7 @@ def hunt(
 
 
 def show(found: Hunt, directory: Path) -> None:
-    """Prints what a hunt has found, and where it is."""
+    """Print a hunt's finds, and where they are."""
     console = layout.stdout()
     seeds = found.seeds
     layout.say(
@@ -170,7 +170,7 @@ def _range(seeds: Sequence[int]) -> str:
 
 
 def tables(found: Hunt, find: Find) -> list[Layout]:
-    """How bad a find is, by whom it was seen, and what it changes of the file."""
+    """How bad a find is on which seeds, and its changes to the file."""
     seeds = found.seeds
     rows = [
         ("in the search, which chose it by this", _range(seeds["search"]), _value(found, find, find.searched))
@@ -215,7 +215,7 @@ def _value(found: Hunt, find: Find, mean: float | None, half: float | None = Non
 
 
 def verdict(found: Hunt, find: Find) -> str:
-    """Whether it is there on fresh seeds, in words."""
+    """Whether the find holds on fresh seeds, in words."""
     if find.value is None:
         return "Not run on other seeds to the end: the hunt was stopped."
     many = len(found.seeds["fresh"])

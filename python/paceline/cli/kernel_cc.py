@@ -38,7 +38,7 @@ def kernel_cc(
       paceline kernel-cc unload vegas
     """
     if action not in ("load", "unload", "list"):
-        raise PacelineError(f'"{action}" is not load, unload or list')
+        raise PacelineError(f'"{action}" must be load, unload or list')
     if (name is None) != (action == "list"):
         wanted = "takes no NAME" if action == "list" else "takes a NAME: vegas, veno, or one of your own"
         raise PacelineError(f"paceline kernel-cc {action} {wanted}")
@@ -58,12 +58,12 @@ def kernel_cc(
 
 
 def name_of(asked: str, done: controls.Loaded) -> str:
-    """How the user names again what was loaded."""
+    """The user's name for what was loaded."""
     return asked if controls.known(asked) == done.name else done.name
 
 
 def _list(as_json: bool) -> None:
-    """What eBPF programs give, what the kernel has itself, and what could be loaded."""
+    """List loaded eBPF programs, the kernel's own congestion controls, and what can be loaded."""
     there = controls.loaded()
     names = [one.name for one in there]
     own = [name for name in controls.available() if name not in names]

@@ -103,9 +103,9 @@ def league(
         return
     for text, option in ((schemes, "--schemes"), (classes, "--classes")):
         if text is not None and not words(text):
-            raise PacelineError(f"{option} {text}: names between commas")
+            raise PacelineError(f"{option} {text}: must be names between commas")
     if over not in (_SIMULATOR, _EMULATOR):
-        raise PacelineError(f"--over {over}: {_SIMULATOR} or {_EMULATOR}")
+        raise PacelineError(f"--over {over}: must be {_SIMULATOR} or {_EMULATOR}")
     from paceline.leagues import emulated, running, writing
     from paceline.results.store import alone_in
 
@@ -140,7 +140,7 @@ def league(
 
 
 def words(text: str | None) -> list[str]:
-    """Names between commas; a comma before KEY=VALUE goes on with the values of a scheme."""
+    """Names between commas; a comma before KEY=VALUE continues a scheme's values."""
     found: list[str] = []
     for part in (text or "").split(","):
         if found and "=" in part and ":" not in part.partition("=")[0]:

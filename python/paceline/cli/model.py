@@ -168,7 +168,7 @@ def _draw(answer: Answer, target: Path) -> None:
     arguments = with_bits(dict(answer.arguments), None)
     several = [key for key, column in arguments.items() if len(set(column)) > 1]
     if not several:
-        raise PacelineError("a figure wants several values of some argument, such as --p 0.001..0.1")
+        raise PacelineError("a figure needs several values of some argument, such as --p 0.001..0.1")
     result = next((r for r in ("rate_bps", *answer.results) if r in answer.results), "rate_bps")
     x, by = several[0], several[1:]
     names = [

@@ -1,4 +1,4 @@
-"""A throughput model evaluated for `paceline model`: what it needs, what it gives, as rows and as a table."""
+"""Evaluates a throughput model for `paceline model`: required arguments, results as rows and as a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATES = ("rate_packets_per_s", "rate_bytes_per_s")
 
 @dataclass(frozen=True)
 class Answer:
-    """A model evaluated at all combinations of its arguments: columns of one length."""
+    """A model evaluated at all combinations of its arguments: columns of equal length."""
 
     model: dict[str, Any]
     arguments: dict[str, np.ndarray]
@@ -29,14 +29,12 @@ class Answer:
 
     @staticmethod
     def of(entry: dict[str, Any], given: dict[str, list[float]]) -> Answer:
-        """Fills in defaults and evaluates. Raises PacelineError."""
+        """Fill in defaults and evaluate. Raises PacelineError."""
         inverse = "rate_bytes_per_s" in given
         takes = [a["name"] for a in entry["arguments"]]
         if inverse:
             if not entry["inverse"]:
-                raise PacelineError(
-                    f"{entry['name']} cannot be turned round: --rate goes with the tfrc models"
-                )
+                raise PacelineError(f"{entry['name']} has no inverse: only the tfrc models take --rate")
             if "p" in given:
                 raise PacelineError("give --p or --rate, not both: one follows from the other")
             takes[0] = "rate_bytes_per_s"
@@ -56,7 +54,7 @@ class Answer:
             wanted = [name for name in wanted if name != "gamma"] + behind[:2]
         missing = [OPTIONS[name].name for name in wanted if name not in given]
         if missing:
-            hint = " (or --gamma in place of --base-rtt and --w-max)" if factor else ""
+            hint = " (or --gamma instead of --base-rtt and --w-max)" if factor else ""
             raise PacelineError(f"{entry['name']} needs {' and '.join(missing)}{hint}; see --list")
 
         order = [key for key in OPTIONS if key in given]
@@ -92,7 +90,7 @@ class Answer:
         return {"model": self.model["name"], "source": self.model["source"], "rows": rows}
 
     def print(self) -> None:
-        """A table of what varies; what does not stands above it."""
+        """Print a table of what varies, below a line of what does not."""
         arguments = with_bits(dict(self.arguments), None)
         first = next(iter(arguments))
         varied = {key: column for key, column in arguments.items() if key == first or len(set(column)) > 1}
@@ -120,7 +118,7 @@ def _evaluate(
     *,
     inverse: bool = False,
 ) -> list[np.ndarray]:
-    """Evaluates the model on columns; those not given have their defaults. Raises PacelineError."""
+    """Evaluate the model on columns; missing ones take their defaults. Raises PacelineError."""
     filled = []
     for argument, name in zip(
         entry["arguments"], takes or [a["name"] for a in entry["arguments"]], strict=True
@@ -139,7 +137,7 @@ def _evaluate(
 
 
 def with_bits(columns: dict[str, np.ndarray], segment: np.ndarray | None) -> dict[str, np.ndarray]:
-    """Rates in bit/s too, as everywhere else: of packets with their size, of bytes in their place."""
+    """Columns with rates in bit/s, as everywhere else: added for packets, by their size, and replacing bytes."""
     found: dict[str, np.ndarray] = {}
     for name, column in columns.items():
         if name == "rate_bytes_per_s":

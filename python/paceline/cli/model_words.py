@@ -1,4 +1,4 @@
-"""The words of `paceline model`: what an option is called, how its values are read and results written."""
+"""The notation of `paceline model`: names of options, and how values are read and results written."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True)
 class Option:
-    """How a model's argument is written on the command line."""
+    """A model argument's notation on the command line."""
 
     name: str
     unit: str = ""
-    """Of quantities: "s", "B" or "bit/s"."""
+    """The unit of quantities: "s", "B" or "bit/s"."""
 
 
 OPTIONS = {
@@ -52,14 +52,14 @@ def list_of(option: Option, text: str) -> list[float]:
         if not dots:
             found.append(_number(option, part))
             continue
-        # a unit may hold a slash: only digits after it are a count
+        # a unit may contain a slash: only digits after it are a count
         high, slash, count = rest.rpartition("/")
         if not (slash and count.strip().isdigit()):
             high, count = rest, "25"
         ends = (_number(option, low), _number(option, high))
         if min(ends) <= 0 or not 2 <= int(count) <= MOST_ROWS:
             raise PacelineError(
-                f"{option.name} {text}: a range wants ends above 0 and 2 to {MOST_ROWS} values"
+                f"{option.name} {text}: a range needs ends above 0 and 2 to {MOST_ROWS} values"
             )
         found.extend(float(v) for v in np.geomspace(*ends, int(count)))
     return found
@@ -76,13 +76,13 @@ def _number(option: Option, text: str) -> float:
         whole = _core.quantity(text, option.unit)
     except ValueError as error:
         raise PacelineError(f"{option.name}: {error}") from None
-    # Links have whole bits a second; what a model is asked for need not be.
+    # Links have integer bits a second; a model's argument need not be an integer.
     rate = re.fullmatch(r"([\d.]+)\s*([A-Za-z/]+)", text) if option.unit == "bit/s" else None
     return float(rate[1]) * _core.quantity(f"1 {rate[2]}", option.unit) if rate else whole
 
 
 def as_option(message: str) -> str:
-    """The core's message about an argument as one about the option, with the units of the command line."""
+    """The core's message about an argument, rewritten for the option, with the command line's units."""
     name, equals, rest = message.partition(" = ")
     if name not in OPTIONS:
         return message
@@ -90,9 +90,9 @@ def as_option(message: str) -> str:
 
     def readable(match: re.Match[str]) -> str:
         value = float(match["number"]) * (BITS if bits else 1)
-        if match["before"]:  # what is named must itself be allowed
+        if match["before"]:  # a bound that is named must itself be allowed
             value = _rounded(value, up=match["before"] == "at least ")
-        elif not OPTIONS[name].unit:  # 1.0001 is not 1
+        elif not OPTIONS[name].unit:  # 1.0001 must not be shown as 1
             return f"{value:.15g}"
         return match["before"] + text_of("rate_bps" if bits else name, value)
 
@@ -102,11 +102,11 @@ def as_option(message: str) -> str:
 
 
 def _rounded(value: float, *, up: bool) -> float:
-    """To three digits, never below (up) or above the value."""
+    """Round to three digits, never below (up) or above the value."""
     if value == 0 or not math.isfinite(value):
         return value
     digits = 2 - math.floor(math.log10(abs(value)))
-    # powers of ten times the value differ from whole numbers by rounding
+    # multiplying by a power of ten adds rounding errors
     scaled = round(value * 10.0**digits, 9)
     return float(f"{(math.ceil if up else math.floor)(scaled)}e{-digits}")
 

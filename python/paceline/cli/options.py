@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Common options of several commands."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ Record = Annotated[
 
 
 def span(text: str, option: str) -> float:
-    """A time of an option, with its unit as in a scenario, in seconds. Raises PacelineError."""
+    """Read an option's time, with a unit as in a scenario, in seconds. Raises PacelineError."""
     try:
         return _core.quantity(text, "s")
     except ValueError as error:
@@ -111,7 +111,7 @@ def executor_of(name: str | None, batch: str | None) -> ExecutorLike | None:
     if batch is None:
         return name
     if name is None:
-        raise PacelineError(f"--batch {batch}: whose jobs? Give the --executor too")
+        raise PacelineError(f"--batch {batch}: it needs --executor")
     return Batched(name, span(batch, "--batch"))
 
 

@@ -39,7 +39,7 @@ REASONS = (
     "memory",
     "device",
 )
-"""Reasons for drops, in the order in which a table has them; others follow."""
+"""Reasons for drops, in a table's order; others follow."""
 
 
 def path(
@@ -194,15 +194,15 @@ def path(
         _fit(fit, out, force=force)
         return
     if force:
-        raise PacelineError("--force is of --fit: leave it out")
+        raise PacelineError("--force needs --fit: leave it out")
     if path is None:
         raise PacelineError("which path? `paceline path --list` has the profiles")
     if not command:
         raise PacelineError(
-            f"what is to be run over the path? As in `paceline path {path} -- ping -c 3 198.18.0.2`"
+            f"give a command to run over the path, as in `paceline path {path} -- ping -c 3 198.18.0.2`"
         )
     if device not in ("any", "tun", "packet"):
-        raise PacelineError(f'--device has no "{device}"; there are any, tun, packet')
+        raise PacelineError(f"--device {device}: must be any, tun or packet")
     ran, failed = measured(
         lambda: paths.path(
             path,
@@ -230,14 +230,14 @@ def path(
 
 
 def _alone(option: str, others: Mapping[str, object]) -> None:
-    """Refuses what an option has no use for. Raises PacelineError."""
+    """Raise PacelineError for arguments that an option does not use."""
     given = [name for name, value in others.items() if value is not None and value is not False]
     if given:
         raise PacelineError(f"{option} runs nothing over a path: leave out {', '.join(given)}")
 
 
 def _fit(recording: Path, out: Path | None, *, force: bool) -> None:
-    """Prints the path file of a recording, or writes it."""
+    """Print the path file of a recording, or write it."""
     if out is not None:
         free(out, force=force)
     text = fitting.fit(recording)
@@ -276,7 +276,7 @@ def _profile(name: str) -> str:
 
 
 def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path | None) -> None:
-    """What the path did, on stderr: stdout is COMMAND's."""
+    """Print the path's report on stderr, because stdout is COMMAND's."""
     from paceline.tables import summaries
 
     if as_json:
@@ -298,14 +298,14 @@ def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path |
 
 
 def headline(report: Mapping[str, Any]) -> str:
-    """One line that says what ran."""
+    """One line that summarises the run."""
     lasted = quantity("duration_s", report["duration_s"])
     how = "ended after its time" if report["limited"] else f"exit code {report['status']}"
     return f"{report['name']}: seed {report['seed']}, {lasted}, {how}"
 
 
 def directions(report: Mapping[str, Any]) -> list[Layout]:
-    """What became of the packets of each direction."""
+    """The fate of the packets of each direction."""
     rows = report["directions"]
     reasons = [r for r in REASONS if any(row["drops"].get(r) for row in rows)]
     reasons += sorted({r for row in rows for r, n in row["drops"].items() if n} - {*REASONS})
@@ -323,12 +323,12 @@ def directions(report: Mapping[str, Any]) -> list[Layout]:
 
 
 def _delay(row: Mapping[str, Any], measure: str) -> str:
-    """A direction's delay; none where nothing was delivered."""
+    """A direction's delay; empty if nothing was delivered."""
     return quantity(measure, row["delay"][measure] if row["delivered"] else None)
 
 
 def emulator(report: Mapping[str, Any]) -> Layout:
-    """How exact the emulator was."""
+    """The emulator's accuracy."""
     lag = report["lag"]
     names = (("lag", "p50_s"), ("lag 99 %", "p99_s"), ("lag worst", "max_s"))
     columns = [
@@ -340,7 +340,7 @@ def emulator(report: Mapping[str, Any]) -> Layout:
 
 
 def notes(report: Mapping[str, Any]) -> list[str]:
-    """What else a reader should know."""
+    """Notes for the reader."""
     from paceline.emulator import paths
 
     found = []
@@ -387,6 +387,6 @@ def notes(report: Mapping[str, Any]) -> list[str]:
 
 
 def _unloaded(report: Mapping[str, Any]) -> float:
-    """The path's delay one way without load, in seconds: the least that any packet took; of the shorter direction."""
+    """The path's one-way delay without load, in seconds: the minimum of any packet, in the shorter direction."""
     least = [row["delay_min_s"] for row in report["directions"] if row["delay_min_s"] is not None]
     return min(least, default=0.0)

@@ -172,7 +172,7 @@ def plot(
     if not runs:
         return
     logs = [path for path in runs if _logs(path)]
-    # All logs are one run, for they may share a clock.
+    # All logs are one run, because they may share a clock.
     directories = {
         path: qlog(logs) if path in logs else Results.read(path) for path in runs if path not in logs[1:]
     }
@@ -180,15 +180,15 @@ def plot(
     wanted = _wanted(directories, kinds(kind), flows, seed)
     if not wanted:
         if logs:
-            raise PacelineError(f"{runs[0]} tells of nothing over time")
+            raise PacelineError(f"{runs[0]} has no values over time")
         measures = next((f"; or draw a measure of {p}: --y" for p, r in directories.items() if r.axes), "")
         raise PacelineError(
             f"{runs[0]} recorded nothing over time: run with --record {','.join(SERIES)}{measures}"
         )
-    # A folder of logs takes the next ones only if there is nothing else in it.
+    # A folder of logs is shared with others' figures only if it has nothing else in it.
     beside = Path(flow_of(logs[0].resolve())) if runs[0] in logs else runs[0] / "plot"
     if flows:
-        # beside the figures of all flows, not in their place
+        # beside the figures of all flows, not instead of them
         beside = beside.with_name("-".join([beside.name, *(name.replace("/", "-") for name in flows)]))
     base, formats = target(out) if out else (beside, FORMATS[:2])
     for name, own in wanted.items():
@@ -202,7 +202,7 @@ def plot(
 
 
 def _logs(path: Path) -> bool:
-    """Whether it is a log, or a folder that is no run's but has logs in it."""
+    """Whether it is a log, or a folder that is no run directory but has logs in it."""
     from paceline.files.file_kinds import is_run
     from paceline.live.qlog import is_log
 
@@ -212,14 +212,14 @@ def _logs(path: Path) -> bool:
 
 
 def _refuse_others(runs: list[Path]) -> None:
-    """Refuses scenarios, what is not there, and folders of neither a run nor logs."""
+    """Raise PacelineError for scenarios, missing paths, and folders of neither a run nor logs."""
     from paceline.files.file_kinds import inside, is_run
     from paceline.live.qlog import is_log
 
     for path in runs:
         if path.suffix == ".toml":
             raise PacelineError(
-                f"{path} is a scenario, and a plot is of what its run recorded: `paceline run {path} --record cwnd "
+                f"{path} is a scenario, and a plot needs recordings: `paceline run {path} --record cwnd "
                 "--out DIR`, then `paceline plot DIR`"
             )
         if not path.exists() and not is_log(path):
@@ -231,7 +231,7 @@ def _refuse_others(runs: list[Path]) -> None:
 
 
 def _labels(given: list[str]) -> dict[str, str]:
-    """What stands for what, of OLD=NEW. Raises PacelineError."""
+    """The replacements of OLD=NEW. Raises PacelineError."""
     if wrong := [pair for pair in given if not pair.partition("=")[0] or "=" not in pair]:
         raise PacelineError(f'--label {wrong[0]}: write OLD=NEW, such as "vegas=TCP Vegas"')
     return {old: new for old, _, new in (pair.partition("=") for pair in given)}
@@ -248,7 +248,7 @@ def _measures(
     width: str | None,
     out: Path | None,
 ) -> None:
-    """Draws measures of a sweep, and says what the figure's caption should."""
+    """Draw measures of a sweep, and print notes for the figure's caption."""
     from paceline.plots import chart, save, style, sweeps, words
     from paceline.results.results import Results
 
@@ -266,7 +266,7 @@ def _measures(
 def _wanted(
     directories: dict[Path, Results], named: list[str], flows: list[str], seed: int | None
 ) -> dict[str, list[str]]:
-    """The kinds of figures to draw, those `named` or all there are, each with those of the flows that it is of."""
+    """The kinds of figures to draw, those `named` or all that exist, each with its flows."""
     from paceline.plots import KINDS, occupancy, recorded
 
     known = (*KINDS, "gauges", "occupancy")
@@ -310,7 +310,7 @@ def _has_gauges(directories: dict[Path, Results], seed: int | None, flows: list[
     if not all(any(kind in GAUGES for kind in r.recorded()) for r in directories.values()):
         return False
     found = panels(directories, "gauges", seed, flows)
-    # a receiver's log has none
+    # a receiver's log has no gauges
     return len(found) <= MOST_RUNS and bool(gauges(found))
 
 

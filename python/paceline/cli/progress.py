@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar with the time left on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: a bar with the remaining time on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVERY_S = 30.0
 
 
 def duration(seconds: float) -> str:
-    """A time for people: "40 s", "12 min", "3.5 h"."""
+    """A duration for people: "40 s", "12 min", "3.5 h"."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
@@ -23,7 +23,7 @@ def duration(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress(what: str, unit: str = "runs") -> Iterator[Callback]:
-    """A callback for `run_points`, or in seconds (`unit` "s") for `in_turn`, shown for as long as the block lasts."""
+    """A callback for `run_points`, or in seconds (`unit` "s") for `in_turn`; shown within the block."""
     from paceline.tables import layout
 
     console = layout.stderr()

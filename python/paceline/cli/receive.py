@@ -75,5 +75,5 @@ def receive(
 
 
 def _of_flow(row: dict[str, Any]) -> dict[str, Any]:
-    """A stream as a flow that comes from somewhere else."""
+    """A stream as a row of a flow from elsewhere."""
     return {**row, "instance": 0, "forward": False, "rtt_s": None, "running": True, "over": False}

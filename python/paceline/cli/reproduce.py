@@ -32,7 +32,7 @@ COUNTED = {
     "undecided": "undecided",
     "open": "open",
 }
-"""Outcomes, by their values (`verdict.Outcome` comes with libraries), and what is said of several."""
+"""Words for several outcomes, by the outcomes' values (importing `verdict.Outcome` would import libraries)."""
 
 
 def reproduce(
@@ -140,7 +140,7 @@ def reproduce(
     from paceline.papers import loading
 
     if runs is not None and runs < 1:
-        raise PacelineError(f"--runs {runs}: at least 1")
+        raise PacelineError(f"--runs {runs}: must be at least 1")
     if listing:
         listed = [loading.load(key) for key in ([paper] if paper else paper_folders.keys())]
         if paper is None and figure is not None:
@@ -156,15 +156,15 @@ def reproduce(
         )
     who = executor_of(executor, batch)
     if simulated and full:
-        raise PacelineError("--simulated leaves out what --full is about: give one of the two")
+        raise PacelineError("--simulated leaves out the runs that --full is about: give only one of them")
     if write and not verify:
-        raise PacelineError("--write goes with --verify")
+        raise PacelineError("--write needs --verify")
     if verify:
         if full:
             raise PacelineError("--verify compares runs in real time in their short form: leave out --full")
         if every_reading or reading is not None:
             raise PacelineError(
-                "--verify compares the paper as it was taken: leave out --readings and --reading"
+                "--verify compares the paper's chosen reading: leave out --readings and --reading"
             )
         from paceline.cli import reproduce_verify
 
@@ -174,12 +174,14 @@ def reproduce(
         return
     form = Form.FULL if full else Form.SIMULATED if simulated else Form.SHORT
     if every_reading and reading is not None:
-        raise PacelineError("--readings runs them all, --reading NAME the page of one: give one of the two")
+        raise PacelineError(
+            "--readings runs all readings, --reading NAME makes the page of one: give only one"
+        )
     _reproduce(loading.load(paper), figure, runs, workers, who, out, form, reading, every_reading)
 
 
 class Form(Enum):
-    """How much runs in real time."""
+    """The extent of runs in real time."""
 
     SIMULATED = "nothing"
     SHORT = "in short"
@@ -197,7 +199,7 @@ def _reproduce(
     reading: str | None,
     every_reading: bool,
 ) -> None:
-    # matplotlib and the rest are slow to import: not for --list and --help.
+    # Importing matplotlib and others is slow: not for --list and --help.
     from paceline.papers import rereading, writing
     from paceline.results.store import Store, alone_in
     from paceline.simulate.points import workers_of_machine
@@ -290,7 +292,7 @@ def _reading(paper: papers.Paper, key: str) -> Reading:
 
 
 def _totals(done: Reproduction) -> None:
-    """A row per reading, the one that was taken first."""
+    """Print a row per reading, the chosen one first."""
     from paceline.papers import summary
 
     heads = ("agree", "off by a little", "off", "contradict", "undecided")
@@ -308,14 +310,14 @@ def _totals(done: Reproduction) -> None:
 
 
 def _show(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table whose first column has names, and the others counts."""
+    """Print a table whose first column has names, the others counts."""
     cells = enumerate(zip(heads, zip(*rows, strict=True), strict=True))
     columns = [Column(head, list(of), right=n > 0) for n, (head, of) in cells]
     layout.show(layout.stdout(), [Layout(title, columns)])
 
 
 def _reading_words(others: list[Planned], at_a_time: int) -> str:
-    """What readings take: at most this, as what one does not change is there already."""
+    """The time for the readings, at most: runs that a reading does not change are reused."""
     from paceline.studies import reproduction
 
     seconds = sum(one.plan.seconds for one in others)
@@ -324,7 +326,7 @@ def _reading_words(others: list[Planned], at_a_time: int) -> str:
 
 
 def _real_time(paper: papers.Paper, form: Form) -> Runner | None:
-    """What runs points in real time; None if nothing is to, or nothing can."""
+    """The runner of real-time points; None if there are none, or the system cannot run them."""
     if form is Form.SIMULATED or not any(study.is_emulated for study in paper.studies.values()):
         return None
     from paceline import realtime
@@ -362,8 +364,8 @@ def _list(
 
 
 def _figures(paper: papers.Paper, runs: int, workers: int | None, *, alone: bool) -> None:
-    """A row per figure: what it shows, its points, how long they take, and how much was published. And of a paper that
-    is listed `alone` its readings."""
+    """Print a row per figure: its subject, points, time, and number of published statements; for a paper listed
+    `alone` also its readings."""
     from rich.text import Text
 
     from paceline.emulator.realtime_queue import Budget
@@ -407,7 +409,7 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None, *, alone: bool
 
 
 def _claims(paper: papers.Paper) -> None:
-    """What was published about a figure."""
+    """Print the published statements about a figure."""
     from rich.text import Text
 
     from paceline.studies.verdict import Kind

@@ -1,4 +1,4 @@
-"""`paceline reproduce --verify`: a paper's points confirmed, and what is compared with them made."""
+"""`paceline reproduce --verify`: verifies a paper's points, or writes the results that they are compared with."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from paceline.studies.reproduction import Plan
 
 DIFFERS = 1
-"""The exit code where a point differs."""
+"""The exit code if a point differs."""
 
 
 def verify(
@@ -37,15 +37,15 @@ def verify(
     simulated: bool,
     write: bool,
 ) -> None:
-    """Makes a paper's runs, or takes those that `out` keeps of this build, and compares them with what the paper ships;
-    or with `write` makes the paper ship them. Raises typer.Exit where one differs, what `reproduction.run` does."""
+    """Make a paper's runs, or reuse those in `out` from this build, and compare them with what the paper ships; with
+    `write`, make the paper ship them. Raises typer.Exit if one differs, and what `reproduction.run` raises."""
     from paceline.papers import verifying, writing
     from paceline.results.store import Store, alone_in
     from paceline.studies import reproduction
 
     if write and (figure is not None or runs not in (None, whole.runs)):
         raise PacelineError(
-            f"--write makes anew what is shipped of all figures, with the default {whole.runs} runs: leave out "
+            f"--write rewrites what is shipped for all figures, with the default {whole.runs} runs: leave out "
             "--figure and --runs"
         )
     console = layout.stdout()
@@ -79,7 +79,7 @@ def verify(
 
 
 def _before(whole: Paper, planned: Plan, out: Path, workers: int | None, *, real: bool) -> str:
-    """What is to be run, and how much of it is there."""
+    """The planned runs, and how many exist already."""
     from paceline.emulator.realtime_queue import Budget
     from paceline.simulate.points import workers_of_machine
     from paceline.studies import reproduction
@@ -100,7 +100,7 @@ def _before(whole: Paper, planned: Plan, out: Path, workers: int | None, *, real
 
 
 def _real_time(chosen: Paper, planned: Plan, *, simulated: bool, write: bool) -> tuple[Runner | None, str]:
-    """What runs points in real time, or None; and in words why they are left out, if there are some."""
+    """The runner of real-time points, or None; and in words why points are left out, if any."""
     from paceline import realtime
     from paceline.papers import verifying
     from paceline.studies.paper import World
@@ -130,7 +130,7 @@ def _say_written(whole: Paper, made: Made) -> None:
 
 
 def _say(whole: Paper, found: Verification) -> None:
-    """The result: bit by bit, then by interval."""
+    """Print the result: bit by bit, then by interval."""
     from paceline.papers import bits
 
     console = layout.stdout()

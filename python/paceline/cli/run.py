@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 NAME = "standard input"
-"""What a scenario is called that is read from there."""
+"""The name of a scenario from standard input."""
 
 
 def run(
@@ -97,7 +97,7 @@ def run(
     wanted = recorded(record, every_s, out)
     of_one_run(runs, {"--pcap": pcap, "--qlog": qlog})
     if pcap is None and pcap_at:
-        raise PacelineError("--pcap-at without --pcap: add --pcap FILE")
+        raise PacelineError("--pcap-at needs --pcap FILE")
     scenario = read(file)
     with progress(file.stem) as show_progress:
         results = run_scenario(
@@ -121,14 +121,14 @@ def run(
 
 
 def of_one_run(runs: int, places: Mapping[str, Path | None]) -> None:
-    """Raises PacelineError if options, with their files, want something written of one run, and there are several."""
+    """Raise PacelineError if options ask for files of a single run, and there are several runs."""
     for option, where in places.items():
         if where is not None and runs != 1:
             raise PacelineError(f"{option}: it holds one run: leave out --runs")
 
 
 def read(file: Path) -> ScenarioLike:
-    """What to run: a file, or for - the text on standard input, whose traces lie in the current folder.
+    """The scenario: a file, or for - the text on standard input, with traces relative to the current folder.
 
     Raises PacelineError.
     """
@@ -136,7 +136,7 @@ def read(file: Path) -> ScenarioLike:
 
 
 def text_of_input() -> str:
-    """What stands on standard input. Raises PacelineError."""
+    """The text on standard input. Raises PacelineError."""
     if sys.stdin is None or sys.stdin.isatty():
         raise PacelineError(
             "- reads a scenario from standard input, which is the terminal here: add < FILE, or name one"
@@ -150,7 +150,7 @@ def text_of_input() -> str:
 def say(
     results: Results, as_json: bool, out: Path | None, pcap: Path | None = None, qlog: Path | None = None
 ) -> None:
-    """Prints what runs of a scenario have measured, and where it and their packets are written."""
+    """Print the measures of a scenario's runs, and where results and packets were written."""
     from paceline.tables import summaries
 
     if as_json:
@@ -169,7 +169,7 @@ def say(
 
 
 def headline(results: Results) -> str:
-    """One line that says what ran."""
+    """One line that summarises the run."""
     seeds = results.seeds
     summary = results.summaries[0]
     span = summary.get("measured_s", summary.get("duration_s"))
@@ -181,10 +181,10 @@ def headline(results: Results) -> str:
 
 
 def recorded(record: str, every_s: float, out: Path | None, known: Sequence[str] = SERIES) -> list[Any]:
-    """What is to be recorded. Raises PacelineError for what is not known, and if it would go nowhere."""
+    """The requested recordings. Raises PacelineError for unknown ones, and if there is nowhere to write them."""
     from paceline.simulate.points import check_recordings
 
     wanted = check_recordings(kinds(record), every_s, known)
     if wanted and out is None:
-        raise PacelineError("--record without --out would throw the recording away: add --out DIR")
+        raise PacelineError("--record needs --out DIR, where the recording is written")
     return wanted

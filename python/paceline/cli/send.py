@@ -127,7 +127,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
     from paceline.live.send import send as run
 
     if reverse and both:
-        raise PacelineError("--reverse or --both: one of them")
+        raise PacelineError("--reverse and --both: give only one of them")
     with viewing() as view:
         results, failed = measured(
             lambda: run(
@@ -164,7 +164,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
 
 
 def report(results: Results, *, as_json: bool) -> None:
-    """Prints what was measured, and of each flow that did not end well how it ended."""
+    """Print the measures, and how each flow ended that did not end well."""
     from paceline.live.send import cut_logs
     from paceline.tables import summaries
 
@@ -192,7 +192,7 @@ def report(results: Results, *, as_json: bool) -> None:
 
 @contextmanager
 def viewing() -> Iterator[View | None]:
-    """A row a flow twice a second, on a terminal; elsewhere nothing."""
+    """A view with a row per flow, twice a second on a terminal; otherwise None."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -205,7 +205,7 @@ def viewing() -> Iterator[View | None]:
 
 
 def now(rows: list[dict[str, Any]], before: dict[tuple[str, int], tuple[float, int]]) -> Layout:
-    """What flows show: rates are those since the last look, which `before` remembers."""
+    """The flows' state: rates are those since the previous call, which `before` stores."""
     rates = []
     for row in rows:
         who = (row["flow"], row["instance"])

@@ -16,7 +16,7 @@ from paceline.live.keys import read_key
 from paceline.results.recordings import PORT
 
 LOGS = (1000, 1_000_000_000)
-"""Files and bytes of connections' logs that others can have a server write at most."""
+"""The limits on files and bytes of QUIC logs that clients can make a server write."""
 
 
 def serve(
@@ -92,10 +92,10 @@ def serve(
     longest = span(max_duration, "--max-duration")
     for option, value, right, allowed in (
         ("--max-rate", max_rate, 8 <= rate <= 1e12, "8 bit/s to 1 Tbit/s"),
-        ("--max-duration", max_duration, 0 < longest <= 864_000, "more than nothing, up to ten days"),
+        ("--max-duration", max_duration, 0 < longest <= 864_000, "must be above 0, up to ten days"),
         ("--max-sessions", max_sessions, 1 <= max_sessions <= 4096, "1 to 4096"),
         ("--max-memory", max_memory, 16e6 <= memory <= 1e12, "16 MB to 1 TB"),
-        ("--port", port, 0 <= port < 65_536, "0 to 65535, 0 for any that is free"),
+        ("--port", port, 0 <= port < 65_536, "must be 0 to 65535; 0 selects a free port"),
     ):
         if not right:
             raise PacelineError(f"{option} {value}: {allowed}")

@@ -165,7 +165,7 @@ def suite(
 
 
 def _named(read: Suite, scheme: list[str], queue: list[str]) -> list[str]:
-    """What the suite is to test. Raises PacelineError for what it does not test."""
+    """The suite's subjects. Raises PacelineError for subjects of another kind."""
     own, other, word = (scheme, queue, "queue") if read.kind == "scheme" else (queue, scheme, "scheme")
     if other:
         raise PacelineError(f"--{word} {other[0]}: {read.name} tests a {read.kind}: --{read.kind}")
@@ -173,14 +173,14 @@ def _named(read: Suite, scheme: list[str], queue: list[str]) -> list[str]:
 
 
 def _world(over: str) -> World:
-    """Where it is to run. Raises PacelineError for what there is not, and where nothing runs in real time."""
+    """The world to run in. Raises PacelineError for an unknown one, and if nothing can run in real time here."""
     from paceline import realtime
     from paceline.studies.paper import World
     from paceline.suite.running import OVER
 
     world = next((world for world, word in OVER.items() if word == over), None)
     if world is None:
-        raise PacelineError(f"--over {over}: {' or '.join(OVER.values())}")
+        raise PacelineError(f"--over {over}: must be {' or '.join(OVER.values())}")
     if world is World.EMULATED and (why := realtime.refused()):
         raise PacelineError(f"--over {over}: {why}")
     return world
@@ -197,7 +197,7 @@ def _run(
     junit: Path | None,
     cases: list[str],
 ) -> tuple[Result, Path]:
-    # matplotlib and the rest are slow to import: not for --list and --help.
+    # Importing matplotlib and others is slow: not for --list and --help.
     from paceline import files, realtime
     from paceline.results.store import Store, alone_in
     from paceline.studies import reproduction
@@ -231,7 +231,7 @@ def _run(
 
 
 def _announced(chosen: Suite, planned: Plan, out: Path, workers: int | None, world: World) -> str:
-    """What is about to run, and how long it takes."""
+    """What is about to run, and the time it takes."""
     from paceline.emulator.realtime_queue import Budget
     from paceline.simulate.points import workers_of_machine
     from paceline.studies import reproduction
@@ -250,7 +250,7 @@ def _announced(chosen: Suite, planned: Plan, out: Path, workers: int | None, wor
 
 
 def _show(result: Result, page: Path) -> None:
-    """A table with a row for each check, and what fails or is undecided in words."""
+    """Print a table with a row for each check, and what fails or is undecided in words."""
     from paceline.suite import words
 
     console = layout.stdout()
@@ -294,7 +294,7 @@ def _suites(read: list[Suite]) -> None:
 
 
 def _takes(one: Suite) -> str:
-    """How long a suite takes with its default subjects."""
+    """The time that a suite takes with its default subjects."""
     from paceline.simulate.points import workers_of_machine
     from paceline.studies import reproduction
     from paceline.suite import running

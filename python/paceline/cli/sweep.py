@@ -129,7 +129,7 @@ def sweep(
 
 
 def part(text: str) -> Shard:
-    """Reads I/N. Raises PacelineError."""
+    """Read I/N. Raises PacelineError."""
     from paceline.simulate.points import Shard
 
     one, slash, of = text.partition("/")
@@ -139,7 +139,7 @@ def part(text: str) -> Shard:
 
 
 def show_sweep(results: Results, directory: Path, *, as_json: bool) -> None:
-    """Prints what a sweep has measured, and where it is."""
+    """Print a sweep's measures, and where they are."""
     from paceline.tables import summaries
     from paceline.tables import sweep as sweep_tables
 

@@ -73,14 +73,14 @@ def trace(
     from paceline.scenarios import rate_traces
 
     if to is None and out is not None:
-        raise PacelineError(f"--out {out}: it takes --to, csv or mahimahi")
+        raise PacelineError(f"--out {out}: it needs --to, csv or mahimahi")
     if to is not None and to not in rate_traces.WRITTEN:
-        raise PacelineError(f"--to {to}: there are {' and '.join(rate_traces.WRITTEN)}")
+        raise PacelineError(f"--to {to}: must be {' or '.join(rate_traces.WRITTEN)}")
     found = rate_traces.read(file, format_)
     step = span(every, "--every") if every else None
     if step is not None and not found.lasts_s / 1e6 <= step <= found.lasts_s:
         raise PacelineError(
-            f"--every {every}: from a millionth of the trace's {found.lasts_s:g} s to all of it"
+            f"--every {every}: must be from a millionth of the trace's {found.lasts_s:g} s to all of it"
         )
     if to is not None:
         try:
@@ -102,7 +102,7 @@ def trace(
 
 
 def _say(file: Path, found: Trace, step_s: float, *, as_json: bool) -> None:
-    """What it says, as a table and bars, or as JSON."""
+    """Print the trace, as a table and bars, or as JSON."""
     rates = found.rates_bps(step_s)
     told: dict[str, Any] = {
         "file": str(file),
@@ -135,7 +135,7 @@ def _say(file: Path, found: Trace, step_s: float, *, as_json: bool) -> None:
 
 
 def _bars(rates: list[float], width: int) -> str:
-    """A bar for each rate, or for the mean of some, as high as it is beside the greatest."""
+    """A bar for each rate, or for the mean of several, scaled to the maximum."""
     many = -(-len(rates) // max(1, width - 1))
     means = [sum(rates[at : at + many]) / len(rates[at : at + many]) for at in range(0, len(rates), many)]
     most = max(means)

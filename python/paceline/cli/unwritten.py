@@ -1,4 +1,4 @@
-"""What was measured in real time and could not be written is printed all the same."""
+"""Prints real-time measurements that could not be written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ran = TypeVar("Ran")
 
 
 def measured(run: Callable[[], Ran]) -> tuple[Ran, UnwrittenError | None]:
-    """What `run` gives; if it could not be written, what it would have given, and the error to raise later."""
+    """The result of `run`; if it could not be written, its result all the same, and the error to raise later."""
     try:
         return run(), None
     except UnwrittenError as error:

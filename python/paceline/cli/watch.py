@@ -32,10 +32,10 @@ MOST_ROWS = 30
 
 
 class Watching(Command):
-    """With a program to run, all that stands behind its name is its own; behind a log options go on."""
+    """With a program to run, all words after its name belong to it; after a log, options may follow."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses the words of the command line."""
+        """Parse the words of the command line."""
         takes = {
             name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts
         }
@@ -52,7 +52,7 @@ class Watching(Command):
 
 
 PARSED = Watching
-"""How this command is parsed."""
+"""The parser of this command."""
 
 
 def watch(
@@ -137,7 +137,7 @@ def watch(
         raise PacelineError("say what to watch: one of --port P, --pid N, --all, -- COMMAND, or FILE.qlog")
     if command:
         _refuse_files(command)
-    # A program's own output shares the terminal with nothing.
+    # Do not mix a table with the program's own output on the terminal.
     with _viewing(wanted=not command) as view:
         results, failed = measured(
             lambda: follow(
@@ -162,7 +162,7 @@ def watch(
     if manifest["exit_code"] is not None:
         raise typer.Exit(manifest["exit_code"])
     if manifest["interrupted"] and (duration or command):
-        # Without --for there is no other end than Ctrl-C.
+        # Without --for, Ctrl-C is the only end.
         raise typer.Exit(130)
 
 
@@ -174,14 +174,14 @@ def document(results: Results) -> dict[str, Any]:
 
 
 def _holds_logs(name: str) -> bool:
-    """Whether the name is a log's or a folder's; a program that is found by this name comes first."""
+    """Whether the name is a log or a folder; a program of this name takes precedence."""
     from paceline.live.qlog import is_log
 
     return is_log(name) or (Path(name).is_dir() and ("/" in name or shutil.which(name) is None))
 
 
 def _refuse_files(command: list[str]) -> None:
-    """Refuses what is neither a program nor a log, alone or beside a log."""
+    """Raise PacelineError for what is neither a program nor a log, alone or beside a log."""
     wrong = next((name for name in command if not _holds_logs(name)), command[0])
     if _holds_logs(command[0]) and not wrong.startswith("-"):
         named = f"{wrong}, beside the log {command[0]}, is none"
@@ -191,15 +191,15 @@ def _refuse_files(command: list[str]) -> None:
         return
     if Path(wrong).is_file():
         raise PacelineError(
-            f"{named}: {seems(Path(wrong))}. A qlog's name ends with .qlog or .sqlog, or qlog_version or file_schema "
-            "stands near its beginning"
+            f"{named}: {seems(Path(wrong))}. A qlog's name ends with .qlog or .sqlog, or it has qlog_version or "
+            "file_schema near its beginning"
         )
     if wrong != command[0]:
         raise PacelineError(f"{named}: there is no such file")
 
 
 def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> None:
-    """Reads logs and tells of them."""
+    """Read logs and print them."""
     from paceline.live.qlog import qlog
 
     results = qlog(names, every_s=span(every, "--every"), out=out)
@@ -210,7 +210,7 @@ def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> N
 
 
 def _say(results: Results, *, command: bool, out: Path | None) -> None:
-    """Prints tables; stdout is a COMMAND's own."""
+    """Print tables; stdout belongs to a COMMAND."""
     console = layout.stderr() if command else layout.stdout()
     if command and not console.is_terminal:
         console = layout.stderr(layout.stdout().width)
@@ -220,7 +220,7 @@ def _say(results: Results, *, command: bool, out: Path | None) -> None:
 
 
 def report(console: Console, results: Results) -> None:
-    """Prints what was followed: a row a connection."""
+    """Print what was followed: a row per connection."""
     summary = results.summaries[0]
     flows = summary["flows"]
     many = "connection" if len(flows) == 1 else "connections"
@@ -246,11 +246,11 @@ _MEASURES = (
     ("active_s", "lasted"),
 )
 _OF_LOGS = (*_MEASURES[:4], ("packets_lost", "lost"), *_MEASURES[4:])
-"""What the kernel does not count, a log does."""
+"""Measures of logs, including one that the kernel does not count."""
 
 
 def table(flows: list[dict[str, Any]], measures: tuple[tuple[str, str], ...] = _MEASURES) -> Layout:
-    """A row a connection, those with most bytes first."""
+    """A row per connection, those with most bytes first."""
     ordered = sorted(flows, key=lambda row: -(row["bytes_delivered"] or 0))
     shown = ordered[:MOST_ROWS]
     alone = {row["flow"] for row in flows} - {row["flow"] for row in flows if row["instance"] > 0}
@@ -269,7 +269,7 @@ def table(flows: list[dict[str, Any]], measures: tuple[tuple[str, str], ...] = _
 
 @contextmanager
 def _viewing(*, wanted: bool) -> Iterator[View | None]:
-    """A table of what is open now, on a terminal; elsewhere nothing."""
+    """A table of open connections, on a terminal; otherwise None."""
     if not wanted or not sys.stderr.isatty():
         yield None
         return
