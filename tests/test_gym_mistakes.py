@@ -94,7 +94,7 @@ def test_options_of_a_reset_are_refused() -> None:
     one, many = FlowEnv(changes=SHORT), FlowVectorEnv(2, changes=SHORT)
     one.reset(seed=1, options={})
     for env in (one, many):
-        with pytest.raises(ValueError, match=r"options = \{'rate': 1\}: a reset has none"):
+        with pytest.raises(ValueError, match=r"options = \{'rate': 1\}: a reset has no options"):
             env.reset(seed=1, options={"rate": 1})
 
 

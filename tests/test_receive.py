@@ -165,7 +165,7 @@ def test_addresses() -> None:
             Listening.parse(address)
     with pytest.raises(PacelineError, match="no port 65536"):
         Listening.parse("rtp://:65535")
-    with pytest.raises(PacelineError, match="RTCP needs a port of its own here"):
+    with pytest.raises(PacelineError, match="RTCP needs a separate port here"):
         Listening.parse("rtp://:5004?localrtcpport=5004")
     with pytest.raises(PacelineError, match="1 to 14"):
         Listening.parse("rtp://:5004?twcc=15")

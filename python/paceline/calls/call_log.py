@@ -119,7 +119,9 @@ def _of_capture(log: Path, capture: captures.Capture, replay: Sequence[str]) -> 
         if replay:
             raise PacelineError(f"{log}: {error}: nothing of it can be replayed") from None
         senders = {}
-        more.append({"kind": "feedback-unread", "text": f"What senders heard is not told: {error}."})
+        more.append(
+            {"kind": "feedback-unread", "text": f"The feedback to senders could not be read: {error}."}
+        )
     for name, sender in senders.items():
         label = name if len(senders) > 1 else ""
         series.heard(log, sender, replay, label=label)
