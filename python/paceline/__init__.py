@@ -133,7 +133,7 @@ def __dir__() -> list[str]:
 
 
 def controllers() -> list[dict[str, Any]]:
-    """Return the congestion controllers: name, summary, source, parameters (default, range, unit, meaning)."""
+    """Returns the congestion controllers: name, summary, source, parameters (default, range, unit, meaning)."""
     found: list[dict[str, Any]] = json.loads(_core.schemes())
     return found
 

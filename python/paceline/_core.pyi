@@ -97,10 +97,10 @@ class CallLog:
 
     @staticmethod
     def rtc_event_log(data: bytes) -> CallLog:
-        """Read an event log of libwebrtc. Raises ValueError for any other data."""
+        """Reads an event log of libwebrtc. Raises ValueError for any other data."""
     @staticmethod
     def of_packets(rtp: Sequence[_Rtp], rtcp: Sequence[tuple[int, bool, bytes]], overhead: int) -> CallLog:
-        """Make a log of a capture's packets, sorted by time; RTCP as nanoseconds, whether it was sent, its bytes;
+        """Makes a log of a capture's packets, sorted by time; RTCP as nanoseconds, whether it was sent, its bytes;
         `overhead` is the bytes of the headers below RTP. Raises ValueError if it lasts longer than a week."""
     @property
     def began_ms(self) -> int | None:
@@ -124,7 +124,7 @@ class CallLog:
         parameter, or if the log lacks what the scheme needs."""
 
 def qlog(files: Sequence[tuple[pathlib.Path, str]], every_s: float, name: str) -> tuple[RunOutput, str]:
-    """Read qlog files, each with the name of its flow; also returns JSON of `states` (the names of the numbers in the
+    """Reads qlog files, each with the name of its flow; also returns JSON of `states` (the names of the numbers in the
     column `state`), `skipped`, `events` and `connections`. Raises ValueError for an invalid qlog, with its place, and
     OSError."""
 
@@ -136,7 +136,7 @@ class SendWatch:
 
     def __init__(self) -> None: ...
     def stop(self) -> None:
-        """End the flows; their measurements are kept. A second call does not wait for the server's results."""
+        """Ends the flows; their measurements are kept. A second call does not wait for the server's results."""
     def shown_json(self) -> str:
         """The flows' current state: a list of objects."""
 
@@ -146,7 +146,7 @@ class ListenWatch:
 
     def __init__(self) -> None: ...
     def stop(self) -> None:
-        """End it soon; its measurements are kept."""
+        """Ends it soon; its measurements are kept."""
     def shown_json(self) -> str:
         """The streams' current state: a list of objects."""
 
@@ -159,7 +159,7 @@ def receive(
     transport_id: int = 1,
     for_s: float | None = None,
 ) -> tuple[RunOutput, str]:
-    """Receive from a sender of plain RTP: `bind` is the address for RTP, `feedback` "twcc" or "rfc8888" in addition to
+    """Receives from a sender of plain RTP: `bind` is the address for RTP, `feedback` "twcc" or "rfc8888" in addition to
     reports, `for_s` the duration from the first packet on. Returns the measurements, and notes as JSON. Raises
     ValueError for an invalid address, LiveError if the system refuses something, InternalError."""
 
@@ -184,14 +184,14 @@ class Server:
     def address(self) -> str:
         """The address on which it listens."""
     def run(self) -> None:
-        """Serve until `stop`, without the interpreter lock. Raises LiveError, InternalError."""
+        """Serves until `stop`, without the interpreter lock. Raises LiveError, InternalError."""
     def stop(self) -> None:
-        """End `run` soon."""
+        """Ends `run` soon."""
     def lines(self) -> list[str]:
         """The events since the last call, a line each."""
 
 def keep_gateway_privileges() -> None:
-    """Permanently drop all privileges of the calling thread that a gateway does not need (all but CAP_NET_ADMIN and
+    """Permanently drops all privileges of the calling thread that a gateway does not need (all but CAP_NET_ADMIN and
     CAP_BPF), also for threads that it starts afterwards. Raises LiveError if the system refuses it."""
 
 class Gateway:
@@ -199,12 +199,12 @@ class Gateway:
 
     def __init__(self, words_json: str) -> None: ...
     def run(self) -> str:
-        """Run until it is stopped or its time is over, without the interpreter lock; once. Returns the report as JSON.
+        """Runs until it is stopped or its time is over, without the interpreter lock; once. Returns the report as JSON.
 
         Raises LiveError if the system refuses something, ValueError for an unknown interface.
         """
     def stop(self) -> None:
-        """End `run` soon."""
+        """Ends `run` soon."""
     def shown(self) -> list[str]:
         """The intervals since the last call, each as JSON; at most the last hundred."""
 
@@ -222,7 +222,7 @@ def send(
     schemes: list[Scheme] = ...,
     qlogs: str | None = None,
 ) -> tuple[RunOutput, str]:
-    """Run flows (name, instance, settings, ms, seed, whether sent from here, the kernel's congestion control, name
+    """Runs flows (name, instance, settings, ms, seed, whether sent from here, the kernel's congestion control, name
     within the bundle) to their end, without the interpreter lock; returns their measurements, and notes as JSON.
     `measure` is the measured interval (begin and end in ms) and the recording interval in us: the flows end with it,
     whatever is in progress. `results` is a folder in which the server leaves its measurements; `ports` is the first
@@ -244,12 +244,12 @@ def send_rtp(
     logs: str | None = None,
     schemes: list[Scheme] = ...,
 ) -> tuple[RunOutput, str]:
-    """Run a flow, as in `send`, to a receiver of plain RTP: host, its RTP and RTCP ports, the local ones, the payload
+    """Runs a flow, as in `send`, to a receiver of plain RTP: host, its RTP and RTCP ports, the local ones, the payload
     type, the ID of transport-wide numbers. Raises LiveError, ScenarioError, InternalError.
     """
 
 def replay(path: str) -> tuple[int, int, float, int]:
-    """Run an event log through a fresh session: inputs, datagrams, seconds. Raises LiveError at a difference."""
+    """Runs an event log through a fresh session: inputs, datagrams, seconds. Raises LiveError at a difference."""
 
 @final
 class Scenario:
@@ -259,7 +259,7 @@ class Scenario:
     def load(
         path: str, values: list[tuple[str, str]] = ..., classes: list[tuple[str, type]] = ...
     ) -> Scenario:
-        """Read a TOML file and the trace files it names, after replacing some values. Raises ScenarioError."""
+        """Reads a TOML file and the trace files it names, after replacing some values. Raises ScenarioError."""
     @staticmethod
     def parse(
         text: str,
@@ -268,7 +268,7 @@ class Scenario:
         values: list[tuple[str, str]] = ...,
         classes: list[tuple[str, type]] = ...,
     ) -> Scenario:
-        """Read TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""
+        """Reads TOML text; trace files are looked up from `base_dir`. Raises ScenarioError."""
     def set(self, path: str, value: object) -> Scenario:
         """A copy with the value at the TOML path replaced: a number, a list, ..., or text, which is read as TOML if
         possible, else taken as text. Raises ScenarioError; ArgumentError for a value that no scenario can contain."""
@@ -282,7 +282,7 @@ class Scenario:
         traces: list[tuple[str, str]],
         classes: list[tuple[str, type]] = ...,
     ) -> Scenario:
-        """Recreate a scenario from `__getnewargs__`, for pickles. Raises ScenarioError."""
+        """Recreates a scenario from `__getnewargs__`, for pickles. Raises ScenarioError."""
     def __getnewargs__(
         self,
     ) -> tuple[str, str, str, list[tuple[str, str]], list[tuple[str, type]]]: ...
@@ -347,7 +347,7 @@ class Watch:
 
     def __init__(self) -> None: ...
     def cancel(self) -> None:
-        """Make the run raise Cancelled soon."""
+        """Makes the run raise Cancelled soon."""
     @property
     def progress(self) -> float:
         """The finished share of the simulated time, 0 to 1."""
@@ -387,16 +387,16 @@ class TcpWatch:
         search_every_s: float,
         duration_s: float | None = None,
     ) -> None:
-        """List the existing connections. `whose`: "all", "ports" or "processes" with their `numbers`, or "children":
+        """Lists the existing connections. `whose`: "all", "ports" or "processes" with their `numbers`, or "children":
         those of processes that descend from this one and begin from now on. Raises ProcessLookupError, PermissionError,
         OSError, ValueError.
         """
     def run(self, name: str) -> RunOutput:
-        """Watch to the end, without the interpreter lock."""
+        """Watches to the end, without the interpreter lock."""
     def stop(self) -> None:
-        """End it at once."""
+        """Ends it at once."""
     def finish(self) -> None:
-        """End it when the open connections have ended, within a second."""
+        """Ends it when the open connections have ended, within a second."""
     def view(self) -> str:
         """The followed connections, as JSON: time_s, connections, ended."""
 
@@ -405,12 +405,12 @@ class HostWatch:
     """The host's state during something in real time."""
 
     def __init__(self) -> None:
-        """Begin now. Raises OSError."""
+        """Begins now. Raises OSError."""
     def report(self) -> str:
         """The state at the beginning and now, and the share of stolen time in between, as JSON. Raises OSError."""
 
 def adopt_orphans(adopt: bool) -> None:
-    """Make orphaned descendant processes children of this process, or stop that. Raises OSError."""
+    """Makes orphaned descendant processes children of this process, or stops that. Raises OSError."""
 
 def run(
     scenario: Scenario,
@@ -421,7 +421,7 @@ def run(
     pcap: tuple[str, list[str]] | None = None,
     qlog: str | None = None,
 ) -> RunOutput:
-    """Run to the end, without the interpreter lock. `pcap` is a file for the packets that leave and reach hosts, and
+    """Runs to the end, without the interpreter lock. `pcap` is a file for the packets that leave and reach hosts, and
     the names of the hosts (none: all); `qlog` is a folder for QUIC logs. Raises Cancelled, InternalError, OSError,
     ScenarioError, ValueError.
     """
@@ -434,7 +434,7 @@ class Path:
     def load(
         word: str, values: list[tuple[str, str]] = ..., seed: int | None = None, ports: int | None = None
     ) -> Path:
-        """Read the path of a profile, a file or "trace:UP,DOWN", after replacing some values. `ports`, if the file's
+        """Reads the path of a profile, a file or "trace:UP,DOWN", after replacing some values. `ports`, if the file's
         flows cross it, is the near end's port of the first one. Raises ScenarioError."""
     @property
     def name(self) -> str: ...
@@ -453,7 +453,7 @@ class PathStop:
 
     def __init__(self) -> None: ...
     def stop(self) -> None:
-        """End the programs of all paths that received this object, as SIGTERM would."""
+        """Ends the programs of all paths that received this object, as SIGTERM would."""
     @property
     def stopped(self) -> bool:
         """Whether `stop` was called."""
@@ -492,7 +492,7 @@ def run_path(
     access_point: str | None = None,
     beginning: str | None = None,
 ) -> PathOutput:
-    """Run a command over a path until it ends, without the interpreter lock. `far` is a shell command at the far end,
+    """Runs a command over a path until it ends, without the interpreter lock. `far` is a shell command at the far end,
     whose output goes to the descriptor `far_output`; `host`: the far end is this host. With `ipv4` the ends have no
     IPv6. `capture` is a file and the captured bytes per packet. Signals are forwarded to the command, unless `stop` is
     given, which ends it. `access_point` is a law with its settings, as "voap,beta=20ms". `beginning` is a pipe, created
@@ -522,10 +522,10 @@ def models() -> str:
     """The throughput models as JSON: name, summary, source, arguments with default and meaning, results, inverse."""
 
 def model(name: str, columns: list[bytes], *, inverse: bool = False) -> list[bytes]:
-    """Evaluate a model row by row. Columns in and out are little-endian 64-bit floats. Raises ValueError."""
+    """Evaluates a model row by row. Columns in and out are little-endian 64-bit floats. Raises ValueError."""
 
 def trace(text: str, name: str | None = None, /) -> tuple[str, float, list[float], list[float], list[float]]:
-    """Read a rate trace: its format, its duration (s), instants (s), at each instant the bytes of mahimahi's
+    """Reads a rate trace: its format, its duration (s), instants (s), at each instant the bytes of mahimahi's
     opportunities or the rate from then on (bit/s), and its latencies (s). Raises ValueError."""
 
 def quantity(text: str, unit: str) -> float:
@@ -536,11 +536,11 @@ class Scheme:
     """A scheme that is not compiled in."""
 
     def __new__(cls, of: type, description: str) -> Scheme:
-        """Make a scheme of a class, by its description as JSON: `paceline.own_controllers.describe`. Raises
+        """Makes a scheme of a class, by its description as JSON: `paceline.own_controllers.describe`. Raises
         ValueError."""
     @staticmethod
     def library(path: pathlib.Path, controller: str | None, name: str) -> Scheme:
-        """Make a scheme of a controller in a shared library, whose code runs from now on. Raises ValueError."""
+        """Makes a scheme of a controller in a shared library, whose code runs from now on. Raises ValueError."""
     def json(self) -> str:
         """Its description, as in `paceline.controllers()`."""
     @property
@@ -548,7 +548,7 @@ class Scheme:
         """Its name in scenarios."""
 
 def extremes(cc: str, seed: int, events: int, own: Scheme | None = None) -> None:
-    """Send a fresh controller `events` events with extreme numbers. Raises ValueError for output outside the sender's
+    """Sends a fresh controller `events` events with extreme numbers. Raises ValueError for output outside the sender's
     range, ControllerError."""
 
 def features() -> list[str]:
@@ -569,7 +569,7 @@ class Environments:
         workers: int = 1,
         baseline: str | None = None,
     ) -> Environments:
-        """Create `many` environments of a scenario, in which the agent decides for `flow`: `acts` is "window" or
+        """Creates `many` environments of a scenario, in which the agent decides for `flow`: `acts` is "window" or
         "rate"; a step is `step_s` seconds or `step_segments` acknowledged segments; `workers` threads, including the
         caller's, each step a share of them. With a `baseline` the controller of that name drives the flow, and
         decisions have no effect. Raises ScenarioError, ValueError, and OSError if the system starts no thread."""
@@ -580,14 +580,14 @@ class Environments:
     def duration_s(self) -> float:
         """The duration of a run."""
     def reset(self, which: list[int], seeds: list[int], told: object) -> None:
-        """Begin runs in these environments with these seeds; writes into their rows of `told`, float64 of (many,
+        """Begins runs in these environments with these seeds; writes into their rows of `told`, float64 of (many,
         features), the features at the flow's beginning. Raises ScenarioError, ControllerError, ValueError."""
     def step(self, decisions: object, told: object, ends: object) -> None:
-        """Take a step in each environment whose decision is not NaN: `decisions`, float64, in segments or bit/s. Writes
-        `told`, and rows of `ends`, uint8 of (many, 2): whether the flow has sent all its data, and whether the run is
-        over. Raises ControllerError; ValueError for an environment without a run."""
+        """Takes a step in each environment whose decision is not NaN: `decisions`, float64, in segments or bit/s.
+        Writes `told`, and rows of `ends`, uint8 of (many, 2): whether the flow has sent all its data, and whether the
+        run is over. Raises ControllerError; ValueError for an environment without a run."""
     def summary_json(self, place: int) -> str | None:
         """The summary of this environment's run, which is over or whose flow is done, as in `RunOutput`; this ends the
         run. None without such a run. Raises ControllerError, ValueError."""
     def close(self) -> None:
-        """End the threads and release the environments: any other call then raises ValueError."""
+        """Ends the threads and releases the environments: any other call then raises ValueError."""

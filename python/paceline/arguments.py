@@ -236,7 +236,7 @@ RENAMED = {"access_point": "algorithm"}
 
 
 def checked(**others: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function raise ArgumentError for invalid arguments, by the kinds in `KINDS` or `others`; a plain
+    """Makes a function raise ArgumentError for invalid arguments, by the kinds in `KINDS` or `others`; a plain
     PacelineError from the function also becomes an ArgumentError. Defining a function with an argument that has no kind
     fails."""
 
@@ -283,7 +283,7 @@ _UNCHECKED = frozenset(["runner", "stop", "timeout_term"])
 
 
 def _check_place(value: Any) -> None:
-    """Raise ArgumentError for a path that UTF-8 cannot encode."""
+    """Raises ArgumentError for a path that UTF-8 cannot encode."""
     if isinstance(value, str | os.PathLike) and not is_encodable(os.fsdecode(value)):
         raise ArgumentError(not_text(os.fsdecode(value)))
 

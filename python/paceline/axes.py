@@ -39,7 +39,7 @@ Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Split a text at separators outside brackets, braces and quotes."""
+    """Splits a text at separators outside brackets, braces and quotes."""
     parts, depth, quote, start = [], 0, "", 0
     for i, char in enumerate(text):
         if quote:
@@ -57,7 +57,7 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def axis(text: str) -> tuple[str | tuple[str, ...], list[Any]]:
-    """Read "path=v1,v2,..." or "path1,path2=v1:w1,v2:w2,...". Raises PacelineError."""
+    """Reads "path=v1,v2,..." or "path1,path2=v1:w1,v2:w2,...". Raises PacelineError."""
     names, values = assignment(text)
     paths, parts = tuple(split(names, ",")), split(values, ",")
     if not all(paths):
@@ -132,7 +132,7 @@ def _keys(path: str) -> list[str]:
 
 
 def check_set(changes: Mapping[str, Any], vary: Vary) -> None:
-    """Raise PacelineError if a path is set although it, or a table around it, is varied."""
+    """Raises PacelineError if a path is set although it, or a table around it, is varied."""
     for path in changes:
         for varied in _paths(vary):
             if _keys(path)[: len(_keys(varied))] == _keys(varied):

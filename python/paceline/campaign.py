@@ -67,7 +67,7 @@ class Campaign:
 
 @checked()
 def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign:
-    """Read a campaign and every scenario it names; `changes` are set in all of them, last. Raises ScenarioError, and
+    """Reads a campaign and every scenario it names; `changes` are set in all of them, last. Raises ScenarioError, and
     PacelineError, which names the file and the key."""
     file = Path(find(str(path)))
     values = read_toml(file)
@@ -148,7 +148,7 @@ def run(
     fresh: bool = False,
     progress: Progress | None = None,
 ) -> Results:
-    """Run a campaign: with `runner` in real time, one run after the other, else simulated; `over` names what it runs
+    """Runs a campaign: with `runner` in real time, one run after the other, else simulated; `over` names what it runs
     over.
 
     With `out`, finished runs are kept there, and an interrupted campaign resumes. Tables have the columns `case` and

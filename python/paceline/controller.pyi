@@ -83,5 +83,5 @@ class MediaController(_Controller):
     def frame_period_s(self) -> float | None:
         """The interval at which the application writes frames; None if it writes none."""
     def probe(self, rate_bps: float, size: float, packets: int = 5) -> int:
-        """Send a probe cluster at `rate_bps`, of `size` bytes and at least `packets` packets; returns the number that
+        """Sends a probe cluster at `rate_bps`, of `size` bytes and at least `packets` packets; returns the number that
         `PacketFate.probe` holds. Raises ValueError."""

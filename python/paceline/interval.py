@@ -107,7 +107,7 @@ def averages(name: str) -> bool:
 def interval(
     name: str, values: Iterable[Number], endless: bool = True, confidence: float = CONFIDENCE
 ) -> Interval:
-    """Summarise a measure over independent runs. Raises ArgumentError for an infinite value.
+    """Summarises a measure over independent runs. Raises ArgumentError for an infinite value.
 
     `endless`: whether all traffic is endless transfers that send as fast as they may. Only their measures, and those of
     queues that they fill, have an interval of the mean: an application's traffic is the same in most runs, or varies by

@@ -289,7 +289,7 @@ def _mask(arguments: tuple[ArrayLike, ...], shape: tuple[int, ...]) -> NDArray[n
 
 
 def _masked(name: str, columns: Sequence[Array], mask: NDArray[np.bool_], *, inverse: bool) -> list[Array]:
-    """Evaluate the model at unmasked places only; masked places stay masked."""
+    """Evaluates the model at unmasked places only; masked places stay masked."""
     found = _evaluate(name, tuple(column[~mask] for column in columns), inverse=inverse)
     results: list[Array] = []
     for values in found:

@@ -197,7 +197,7 @@ def scheme(name: str, cls: type) -> _core.Scheme:
 
 
 def describe(name: str, cls: type) -> dict[str, Any]:
-    """Describe a class as a scheme needs it, without creating an object. Raises ValueError."""
+    """Describes a class as a scheme needs it, without creating an object. Raises ValueError."""
     who = f"`{name}`: class {getattr(cls, '__name__', cls)}"
     if not (isinstance(cls, type) and issubclass(cls, WindowController | RateController | MediaController)):
         raise ValueError(

@@ -80,8 +80,8 @@ def emulate(
     qlog: Path | None = None,
     stop: _core.PathStop | None = None,
 ) -> RunRecord:
-    """Run a scenario once in real time. Tables and recordings are those of a simulated run, with nulls where a real run
-    cannot measure. Flows are measured from the end of the warm-up to the end of the run; links as long as the path
+    """Runs a scenario once in real time. Tables and recordings are those of a simulated run, with nulls where a real
+    run cannot measure. Flows are measured from the end of the warm-up to the end of the run; links as long as the path
     exists.
 
     `qlog` is a folder for both ends' QUIC logs. With `stop`, which ends the run from another thread, signals are not
@@ -207,14 +207,14 @@ class Host:
     def __call__(
         self, scenario: _core.Scenario, seed: int, record: Sequence[str], record_every_s: float
     ) -> RunRecord:
-        """Run once. Raises PacelineError if the server refuses."""
+        """Runs once. Raises PacelineError if the server refuses."""
         host, port, key = self._to
         kept = _asked(host, port, scenario, seed, record_every_s, key=key, watch=self._watch)
         check_moved(kept, scenario.name)
         return _measured(kept, {**kept.summary, "seed": seed}, scenario, record, record_every_s)
 
     def stop(self) -> None:
-        """Stop the current run; no further run can start."""
+        """Stops the current run; no further run can start."""
         self._watch.stop()
 
 
@@ -232,7 +232,7 @@ def unwell(notes: Mapping[str, Any]) -> list[tuple[str, int, str]]:
 
 
 def check_moved(kept: RunRecord, name: str) -> None:
-    """Raise PacelineError if a flow failed before any of it arrived: its rate of zero would mean nothing."""
+    """Raises PacelineError if a flow failed before any of it arrived: its rate of zero would mean nothing."""
     came = {(flow["flow"], flow["instance"]): flow["bytes_delivered"] for flow in kept.summary["flows"]}
     for flow, instance, said in unwell(kept.summary["notes"]):
         if not came.get((flow, instance)):
@@ -240,7 +240,7 @@ def check_moved(kept: RunRecord, name: str) -> None:
 
 
 def to_host(host: str, port: int = PORT, key: bytes | None = None) -> Runner:
-    """Return a `Host`, which runs a scenario's flows to and from a host."""
+    """Returns a `Host`, which runs a scenario's flows to and from a host."""
     linux.needed("a run in real time")
     return Host(host, port, key)
 
@@ -259,7 +259,7 @@ def _asked(
     beginning: Path | None = None,
     qlogs: str | None = None,
 ) -> RunRecord:
-    """Run a scenario's flows with the server. `ports` is the first flow's port here, `beginning` the pipe at which the
+    """Runs a scenario's flows with the server. `ports` is the first flow's port here, `beginning` the pipe at which the
     path below waits for the flows to begin. Raises LiveError and ScenarioError."""
     every_us = round(min(record_every_s, RECORD_EVERY_S) * 1e6)
     measure = (round(warmup_s(scenario) * 1000), round(scenario.duration_s * 1000), every_us)
@@ -303,7 +303,7 @@ def refused() -> str | None:
 
 
 def check(scenario: _core.Scenario, seed: int) -> None:
-    """Raise PacelineError for what no real path or live flow supports, NeedsLinux on another system."""
+    """Raises PacelineError for what no real path or live flow supports, NeedsLinux on another system."""
     linux.needed("a run in real time")
     try:
         check_flows(flows(scenario, seed), scenario.schemes)
@@ -365,7 +365,7 @@ def _whole(
     record: Sequence[str],
     record_every_s: float,
 ) -> RunRecord:
-    """Merge the measurements of flows and path into one run."""
+    """Merges the measurements of flows and path into one run."""
     (path,) = ran.results.summaries
     summary = {**path, **kept.summary, "queues": path["queues"], "seed": kept.seed}
     measured = warmup_s(scenario), scenario.duration_s
@@ -566,13 +566,13 @@ def near(folder: str, number: str, every_s: str) -> None:
 
 
 def hand(where: Path, scenario: _core.Scenario) -> None:
-    """Write what `near` and `far` run, including the user's own controllers, also those defined in a script. Raises
+    """Writes what `near` and `far` run, including the user's own controllers, also those defined in a script. Raises
     StorageError."""
     files.write_whole(where / _SCENARIO, pickle.dumps((sys.path, cloudpickle.dumps(scenario))))
 
 
 def handed(where: Path) -> _core.Scenario:
-    """Read what `hand` wrote."""
+    """Reads what `hand` wrote."""
     path, kept = pickle.loads((where / _SCENARIO).read_bytes())  # noqa: S301 (this program wrote it)
     # Controller modules must be found where the calling script found them.
     sys.path += [place for place in path if place not in sys.path]

@@ -65,7 +65,7 @@ def event_logs(where: Path, end: str) -> Path:
 
 
 def start(program: str, where: Path, end: str) -> subprocess.Popen[bytes]:
-    """Start the browser of one end, which opens the page of that end's server and logs its connections. It ends with
+    """Starts the browser of one end, which opens the page of that end's server and logs its connections. It ends with
     the path."""
     event_logs(where, end).mkdir(exist_ok=True)
     with (where / f"{end}-chromium.txt").open("wb") as log:

@@ -68,7 +68,7 @@ def call(
     event_logs: str | Path | None = None,
     ready_s: float = ends.READY_S,
 ) -> Results:
-    """Run a scenario in real time with Chromium's WebRTC as its `gcc` flows, one run after the other.
+    """Runs a scenario in real time with Chromium's WebRTC as its `gcc` flows, one run after the other.
 
     Between two namespaces is the path that `paceline path` makes of the links. A headless Chromium runs at each end;
     the near one sends a separate video in each call, from the flow's start to its stop, at most at the encoder's
@@ -111,7 +111,7 @@ def call(
 
 
 def _planned(scenario: _core.Scenario, program: str, event_logs: Path | None, ready_s: float) -> _Plan:
-    """Raise PacelineError for what no real path, live flow or call supports."""
+    """Raises PacelineError for what no real path, live flow or call supports."""
     table = tomllib.loads(scenario.to_toml())
     calls, path = plan.calls(table), plan.path(table, ends.lead_s(ready_s))
     flows = {name: flow for name, flow in table["flow"].items() if flow["cc"] != plan.CC}
@@ -130,7 +130,7 @@ def _run(
     *,
     stop: _core.PathStop,
 ) -> RunRecord:
-    """Run once. Raises PacelineError if a call was not established."""
+    """Runs once. Raises PacelineError if a call was not established."""
     with tempfile.TemporaryDirectory(prefix="paceline-", ignore_cleanup_errors=True) as name:
         where = Path(name)
         _prepare(where, planned, scenario.duration_s, record_every_s)
@@ -163,7 +163,7 @@ def _run(
 
 
 def _keep(where: Path, kept: Path, seed: int) -> None:
-    """Copy the event logs of both ends, in the order of their connections. Raises StorageError."""
+    """Copies the event logs of both ends, in the order of their connections. Raises StorageError."""
     files.make_directory(kept)
     for end in ("near", "far"):
         logs = sorted(browser.event_logs(where, end).iterdir(), key=lambda log: log.stat().st_mtime_ns)
@@ -172,7 +172,7 @@ def _keep(where: Path, kept: Path, seed: int) -> None:
 
 
 def _prepare(where: Path, planned: _Plan, lasts_s: float, every_s: float) -> None:
-    """Write the files that both ends read. Raises StorageError."""
+    """Writes the files that both ends read. Raises StorageError."""
     width, height = plan.picture(planned.calls)
     files.write_whole(where / "path.toml", planned.path)
     files.write_json(

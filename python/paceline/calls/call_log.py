@@ -36,8 +36,8 @@ def call_log(
     rtp_logs: str | Path | None = None,
     replay: Sequence[str] = (),
 ) -> Results:
-    """Read logs of calls: a dump of chrome://webrtc-internals, an event log of libwebrtc (RtcEventLog), or a capture of
-    RTP and RTCP, pcap or pcapng.
+    """Reads logs of calls: a dump of chrome://webrtc-internals, an event log of libwebrtc (RtcEventLog), or a capture
+    of RTP and RTCP, pcap or pcapng.
 
     For the last two, `rtp_logs` is a folder for logs in the format of RFC 8868, section 3.1, and `replay` names
     controllers, as "nada" or "gcc:start_rate=1e6", that receive the sender's packets and feedback: the result is what
@@ -195,8 +195,8 @@ class _Series:
     def heard(
         self, log: Path, sender: _core.CallLog, replay: Sequence[str], label: str = "", begin_s: float = 0.0
     ) -> None:
-        """Add the feedback that an end received on its packets, and the controllers' replay. Raises PacelineError if it
-        lacks what they need."""
+        """Adds the feedback that an end received on its packets, and the controllers' replay. Raises PacelineError if
+        it lacks what they need."""
         after = pl.col("time_s") - begin_s
         named = f" {label}" if label else ""
         for table in _tables(sender.feedback()).values():

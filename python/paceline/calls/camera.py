@@ -17,7 +17,7 @@ to fill 1.5 Mbit/s."""
 
 
 def write(path: Path, width: int, height: int, frame_rate: int) -> None:
-    """Write a raw video (YUV4MPEG2, 4:2:0) of a moving chequered pattern with noise. The bytes are always the same.
+    """Writes a raw video (YUV4MPEG2, 4:2:0) of a moving chequered pattern with noise. The bytes are always the same.
     Raises StorageError."""
     draws = np.random.Generator(np.random.PCG64(_SEED))
     x, y = np.meshgrid(np.arange(2 * width), np.arange(2 * height))

@@ -76,7 +76,7 @@ def is_capture(start: bytes) -> bool:
 
 
 def read(path: Path) -> Capture:
-    """Read the calls of a capture. Raises PacelineError if it is invalid or has no stream of RTP."""
+    """Reads the calls of a capture. Raises PacelineError if it is invalid or has no stream of RTP."""
     try:
         with files.opened(path) as file:
             found = calls(file)
@@ -107,7 +107,7 @@ class _Candidate:
     """The last byte of packets with the padding bit, by index; -1 if the capture lacks it."""
 
     def without_padding(self, *, sealed: bool) -> int:
-        """Subtract the padding from the sizes; returns the number of packets for which that is impossible. If the
+        """Subtracts the padding from the sizes; returns the number of packets for which that is impossible. If the
         payload is encrypted, so is the padding length, or an authentication tag takes its place: it may be any
         number."""
         packets = self.stream.packets
@@ -121,7 +121,7 @@ class _Candidate:
 
 
 def calls(file: IO[bytes]) -> Capture:
-    """Read the calls of an open capture."""
+    """Reads the calls of an open capture."""
     found: dict[_Key, _Candidate] = {}
     agreed: set[frozenset[bytes]] = set()
     capture, relays = Capture(), Relays()

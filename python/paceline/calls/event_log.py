@@ -24,7 +24,7 @@ def is_event_log(start: bytes) -> bool:
 
 
 def read(path: Path) -> _core.CallLog:
-    """Read a log. Raises PacelineError for an unsupported version, a damaged log or one that is too long."""
+    """Reads a log. Raises PacelineError for an unsupported version, a damaged log or one that is too long."""
     try:
         with files.opened(path) as file:
             content = file.read(MOST_BYTES + 1)

@@ -44,10 +44,10 @@ class Server(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore requests that a browser left behind when it ended."""
+        """Ignores requests that a browser left behind when it ended."""
 
     def got_ready(self, call: str) -> None:
-        """Note that the page has prepared a call."""
+        """Notes that the page has prepared a call."""
         self._waits.discard(call)
         if not self._waits:
             self.ready.set()
@@ -59,7 +59,7 @@ class Server(http.server.ThreadingHTTPServer):
         return float(self.zero + at - (DIAL_S if when == "offer" else 0))
 
     def append(self, name: str, line: str) -> None:
-        """Append to one of this end's files."""
+        """Appends to one of this end's files."""
         with self.changed, (self.where / f"{self.end}-{name}").open("a") as file:
             file.write(line + "\n")
 
@@ -71,7 +71,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        """Return the page, the plan, an instant to wait for, or a message from the other end's page."""
+        """Returns the page, the plan, an instant to wait for, or a message from the other end's page."""
         asked = urlsplit(self.path)
         if asked.path == "/":
             self._answer(200, Path(__file__).with_name("page.html").read_bytes(), "text/html")
@@ -88,7 +88,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(404)
 
     def do_POST(self) -> None:
-        """Store what the page sends."""
+        """Stores what the page sends."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path.startswith("/box/"):
             self._to_box(body)
@@ -125,7 +125,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the library's name)
-        """Log nothing: stderr belongs to the user."""
+        """Logs nothing: stderr belongs to the user."""
 
 
 def _of_peer(name: str, body: bytes | None) -> tuple[int, bytes]:

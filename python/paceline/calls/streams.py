@@ -117,7 +117,7 @@ def rate(stream: Stream, begin: int, column: str = "goodput_bps") -> pl.DataFram
 
 
 def write_logs(found: Sequence[Stream], out: Path) -> list[Path]:
-    """Write a log of each stream at each place in the format of RFC 8868, section 3.1: a line per packet with time
+    """Writes a log of each stream at each place in the format of RFC 8868, section 3.1: a line per packet with time
     (sec.usec), payload type, SSRC (hexadecimal), sequence number, RTP timestamp, marker, and size of the payload.
     Raises StorageError."""
     files.make_directory(out)

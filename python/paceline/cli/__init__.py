@@ -122,7 +122,7 @@ class Guarded(TyperGroup):
         return list(COMMANDS)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List each command with its complete first sentence, which would be cut otherwise."""
+        """Lists each command with its complete first sentence, which would be cut otherwise."""
         widest = max(map(len, COMMANDS))
         for title, group in GROUPS.items():
             with formatter.section(title):
@@ -187,7 +187,7 @@ def _lines(error: PacelineError) -> str:
 
 
 def fail(message: str, code: int) -> typer.Exit:
-    """Print the error on stderr; raising the result ends the command with the code."""
+    """Prints the error on stderr; raising the result ends the command with the code."""
     text = f"paceline: {message}"
     with contextlib.suppress(OSError):
         if sys.stderr.isatty():
@@ -201,7 +201,7 @@ def fail(message: str, code: int) -> typer.Exit:
 
 
 def refused(error: OSError) -> typer.Exit:
-    """Print the system's refusal, except if the reader of the output closed the pipe (`paceline schema | head`)."""
+    """Prints the system's refusal, except if the reader of the output closed the pipe (`paceline schema | head`)."""
     # What is still buffered cannot be written; without this the interpreter would complain about it at exit.
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -240,7 +240,7 @@ _IN_ASCII = {"±": "+-", "→": "->", "µ": "u", "×": "x", "–": "-", "−": "
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that the terminal's encoding lacks: by another spelling, else by \\uXXXX, as in JSON."""
+    """Replaces characters that the terminal's encoding lacks: by another spelling, else by \\uXXXX, as in JSON."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
@@ -252,7 +252,7 @@ def _terminated(_signal: int, _frame: FrameType | None) -> None:
 
 
 def say_warnings() -> None:
-    """Print warnings on stderr in the format of errors."""
+    """Prints warnings on stderr in the format of errors."""
     # notices of the runs repeat it; `check`, which runs nothing, shows it nevertheless
     warnings.simplefilter("ignore", CutShortWarning)
     warnings.formatwarning = lambda message, *_, **__: f"paceline: warning: {message}\n"
@@ -281,7 +281,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    """Run the command of this process, and exit."""
+    """Runs the command of this process, and exits."""
     try:
         app(prog_name="paceline")
     except KeyboardInterrupt:
@@ -295,7 +295,7 @@ def _run() -> None:
 
 
 def _leave(code: str | int | None) -> NoReturn:
-    """End the process, even if a cancelled run does not end: the interpreter alone would wait for it."""
+    """Ends the process, even if a cancelled run does not end: the interpreter alone would wait for it."""
     if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):

@@ -75,7 +75,7 @@ def call(
 
 
 def notes(results: Results) -> None:
-    """Print how late the emulator was: a late packet looks like a queue to the browsers."""
+    """Prints how late the emulator was: a late packet looks like a queue to the browsers."""
     from paceline.emulator.realtime_queue import why_disturbed
 
     console = layout.stdout()

@@ -75,7 +75,7 @@ def call_log(
 
 
 def _say_replayed(results: Results) -> None:
-    """Print the rates allowed by the sender's own controller and by the replayed ones."""
+    """Prints the rates allowed by the sender's own controller and by the replayed ones."""
     import polars as pl
 
     rates = results.series("rtcp").filter(pl.col("allowed_bps").is_not_null())

@@ -82,7 +82,7 @@ def check(
 
 
 def look(path: Path) -> Found:
-    """Read a file as a run would; - is standard input. Raises PacelineError if no command reads it."""
+    """Reads a file as a run would; - is standard input. Raises PacelineError if no command reads it."""
     if str(path) != "-":
         return _look(path)
     text = text_of_input()
@@ -138,7 +138,7 @@ def _read(kind: str, name: str, reads: Callable[[], object]) -> Found:
 
 
 def _paper(file: Path) -> None:
-    """Read a paper's files, and every point of its figures, or of its readings."""
+    """Reads a paper's files, and every point of its figures, or of its readings."""
     # `check --help` must not import the page's libraries
     from paceline.papers import loading, rereading
     from paceline.studies import reproduction
@@ -151,7 +151,7 @@ def _paper(file: Path) -> None:
 
 
 def _suite(file: Path) -> None:
-    """Read a suite, and every point of its cases; all must run with its default subjects."""
+    """Reads a suite, and every point of its cases; all must run with its default subjects."""
     from paceline.studies import reproduction
     from paceline.suite import loading, running
 

@@ -29,7 +29,7 @@ _before = ""
 
 
 def prepare(environment: MutableMapping[str, str]) -> None:
-    """Rejoin the words that bash splits at each "=", before a completion."""
+    """Rejoins the words that bash splits at each "=", before a completion."""
     global _before  # noqa: PLW0603 (typer has no place for it)
     _before = ""
     if ASKED not in environment:
@@ -62,7 +62,7 @@ def _joined(words: list[str]) -> tuple[list[str], str]:
 
 
 def _offer(words: Callable[[Any, str], Iterable[tuple[str, str]]]) -> Callable[[Any, str], Offered]:
-    """Filter words by the prefix of the incomplete one, in typer's format."""
+    """Filters words by the prefix of the incomplete one, in typer's format."""
 
     def complete(ctx: Any, incomplete: str) -> Offered:
         whole = _before + incomplete
@@ -76,7 +76,7 @@ def _offer(words: Callable[[Any, str], Iterable[tuple[str, str]]]) -> Callable[[
 
 
 def _listed(words: Callable[[Any, str], Iterable[tuple[str, str]]]) -> Callable[[Any, str], Offered]:
-    """Complete a list: after each comma a word that is not there yet."""
+    """Completes a list: after each comma a word that is not there yet."""
 
     def parts(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
         before, comma, _ = incomplete.rpartition(",")

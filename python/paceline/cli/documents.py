@@ -16,7 +16,7 @@ _LISTS = ("flows", "streams", "queues", "link_flows", "interfaces", "groups")
 
 
 def say(document: Mapping[str, Any], to: TextIO | None = None) -> None:
-    """Print a document, by default on stdout."""
+    """Prints a document, by default on stdout."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     print(text, file=to or sys.stdout)
 

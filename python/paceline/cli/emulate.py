@@ -74,7 +74,7 @@ def emulate(
 
 
 def notes(results: Results) -> None:
-    """Print how flows ended that did not end well, and how many runs the machine disturbed."""
+    """Prints how flows ended that did not end well, and how many runs the machine disturbed."""
     from paceline import realtime
     from paceline.emulator.realtime_queue import is_disturbed
     from paceline.live.send import cut_logs

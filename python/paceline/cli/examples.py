@@ -100,7 +100,7 @@ def init(
 
 
 def dissector() -> None:
-    """Print a Wireshark dissector for TFRC over UDP, in Lua.
+    """Prints a Wireshark dissector for TFRC over UDP, in Lua.
 
     \b
     Example, then `wireshark -X lua_script:paceline_tfrc.lua FILE`:

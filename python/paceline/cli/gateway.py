@@ -136,7 +136,7 @@ def gateway(  # noqa: PLR0917 (options of a command, not arguments of a call)
 
 
 def _run(words: dict[str, Any], out: Path | None, *, quiet: bool) -> tuple[dict[str, Any], Any]:
-    """Run a gateway; returns its report and the last interval."""
+    """Runs a gateway; returns its report and the last interval."""
     linux.needed("the gateway")
     try:
         core = _core.Gateway(json.dumps(words))
@@ -163,7 +163,7 @@ def _run(words: dict[str, Any], out: Path | None, *, quiet: bool) -> tuple[dict[
 
 
 def _take(core: _core.Gateway, write: Any, view: Any) -> Any:
-    """Pass on the intervals that the gateway has reported; returns the last."""
+    """Passes on the intervals that the gateway has reported; returns the last."""
     last = None
     for line in core.shown():
         write(line)

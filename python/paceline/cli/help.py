@@ -42,7 +42,7 @@ ALIASES = {
 
 
 def spared(parameters: Iterable[Any]) -> list[Any]:
-    """Let parameters without a value, and those of a line being completed, skip type conversion: for a value typer
+    """Lets parameters without a value, and those of a line being completed, skip type conversion: for a value typer
     imports pydantic, which takes longer than the rest of `--help`."""
     found = list(parameters)
     for parameter in found:
@@ -67,7 +67,7 @@ class Command(TyperCommand):
         return spared(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words; an unknown option may belong to the user's command, which must follow "--"."""
+        """Parses the words; an unknown option may belong to the user's command, which must follow "--"."""
         words = list(args)
         if ctx.resilient_parsing and words and words[-1] in self._with_values(ctx):
             # The line ends before a value being completed: without the option the rest can be parsed.
@@ -112,7 +112,7 @@ class Command(TyperCommand):
         return sorted(words, key=lambda word: "-- " in word)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """List arguments and options, each with its help."""
+        """Lists arguments and options, each with its help."""
         named = [(metavar(p), p.help or "") for p in arguments(self, ctx)]
         options = [p for p in self.get_params(ctx) if p.param_type_name == "option"]
         # Left columns of equal width in both lists, so that the texts align.

@@ -143,7 +143,7 @@ def hunt(
 
 
 def show(found: Hunt, directory: Path) -> None:
-    """Print a hunt's finds, and where they are."""
+    """Prints a hunt's finds, and where they are."""
     console = layout.stdout()
     seeds = found.seeds
     layout.say(

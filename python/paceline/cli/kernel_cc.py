@@ -63,7 +63,7 @@ def name_of(asked: str, done: controls.Loaded) -> str:
 
 
 def _list(as_json: bool) -> None:
-    """List loaded eBPF programs, the kernel's own congestion controls, and what can be loaded."""
+    """Lists loaded eBPF programs, the kernel's own congestion controls, and what can be loaded."""
     there = controls.loaded()
     names = [one.name for one in there]
     own = [name for name in controls.available() if name not in names]

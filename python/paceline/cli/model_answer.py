@@ -29,7 +29,7 @@ class Answer:
 
     @staticmethod
     def of(entry: dict[str, Any], given: dict[str, list[float]]) -> Answer:
-        """Fill in defaults and evaluate. Raises PacelineError."""
+        """Fills in defaults and evaluates. Raises PacelineError."""
         inverse = "rate_bytes_per_s" in given
         takes = [a["name"] for a in entry["arguments"]]
         if inverse:
@@ -90,7 +90,7 @@ class Answer:
         return {"model": self.model["name"], "source": self.model["source"], "rows": rows}
 
     def print(self) -> None:
-        """Print a table of what varies, below a line of what does not."""
+        """Prints a table of what varies, below a line of what does not."""
         arguments = with_bits(dict(self.arguments), None)
         first = next(iter(arguments))
         varied = {key: column for key, column in arguments.items() if key == first or len(set(column)) > 1}
@@ -118,7 +118,7 @@ def _evaluate(
     *,
     inverse: bool = False,
 ) -> list[np.ndarray]:
-    """Evaluate the model on columns; missing ones take their defaults. Raises PacelineError."""
+    """Evaluates the model on columns; missing ones take their defaults. Raises PacelineError."""
     filled = []
     for argument, name in zip(
         entry["arguments"], takes or [a["name"] for a in entry["arguments"]], strict=True

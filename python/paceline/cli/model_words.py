@@ -102,7 +102,7 @@ def as_option(message: str) -> str:
 
 
 def _rounded(value: float, *, up: bool) -> float:
-    """Round to three digits, never below (up) or above the value."""
+    """Rounds to three digits, never below (up) or above the value."""
     if value == 0 or not math.isfinite(value):
         return value
     digits = 2 - math.floor(math.log10(abs(value)))

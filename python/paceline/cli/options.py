@@ -99,7 +99,7 @@ Record = Annotated[
 
 
 def span(text: str, option: str) -> float:
-    """Read an option's time, with a unit as in a scenario, in seconds. Raises PacelineError."""
+    """Reads an option's time, with a unit as in a scenario, in seconds. Raises PacelineError."""
     try:
         return _core.quantity(text, "s")
     except ValueError as error:

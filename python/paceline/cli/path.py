@@ -230,14 +230,14 @@ def path(
 
 
 def _alone(option: str, others: Mapping[str, object]) -> None:
-    """Raise PacelineError for arguments that an option does not use."""
+    """Raises PacelineError for arguments that an option does not use."""
     given = [name for name, value in others.items() if value is not None and value is not False]
     if given:
         raise PacelineError(f"{option} runs nothing over a path: leave out {', '.join(given)}")
 
 
 def _fit(recording: Path, out: Path | None, *, force: bool) -> None:
-    """Print the path file of a recording, or write it."""
+    """Prints the path file of a recording, or writes it."""
     if out is not None:
         free(out, force=force)
     text = fitting.fit(recording)
@@ -276,7 +276,7 @@ def _profile(name: str) -> str:
 
 
 def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path | None) -> None:
-    """Print the path's report on stderr, because stdout is COMMAND's."""
+    """Prints the path's report on stderr, because stdout is COMMAND's."""
     from paceline.tables import summaries
 
     if as_json:

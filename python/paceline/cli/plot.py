@@ -212,7 +212,7 @@ def _logs(path: Path) -> bool:
 
 
 def _refuse_others(runs: list[Path]) -> None:
-    """Raise PacelineError for scenarios, missing paths, and folders of neither a run nor logs."""
+    """Raises PacelineError for scenarios, missing paths, and folders of neither a run nor logs."""
     from paceline.files.file_kinds import inside, is_run
     from paceline.live.qlog import is_log
 
@@ -248,7 +248,7 @@ def _measures(
     width: str | None,
     out: Path | None,
 ) -> None:
-    """Draw measures of a sweep, and print notes for the figure's caption."""
+    """Draws measures of a sweep, and prints notes for the figure's caption."""
     from paceline.plots import chart, save, style, sweeps, words
     from paceline.results.results import Results
 

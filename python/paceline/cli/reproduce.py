@@ -292,7 +292,7 @@ def _reading(paper: papers.Paper, key: str) -> Reading:
 
 
 def _totals(done: Reproduction) -> None:
-    """Print a row per reading, the chosen one first."""
+    """Prints a row per reading, the chosen one first."""
     from paceline.papers import summary
 
     heads = ("agree", "off by a little", "off", "contradict", "undecided")
@@ -310,7 +310,7 @@ def _totals(done: Reproduction) -> None:
 
 
 def _show(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose first column has names, the others counts."""
+    """Prints a table whose first column has names, the others counts."""
     cells = enumerate(zip(heads, zip(*rows, strict=True), strict=True))
     columns = [Column(head, list(of), right=n > 0) for n, (head, of) in cells]
     layout.show(layout.stdout(), [Layout(title, columns)])
@@ -364,7 +364,7 @@ def _list(
 
 
 def _figures(paper: papers.Paper, runs: int, workers: int | None, *, alone: bool) -> None:
-    """Print a row per figure: its subject, points, time, and number of published statements; for a paper listed
+    """Prints a row per figure: its subject, points, time, and number of published statements; for a paper listed
     `alone` also its readings."""
     from rich.text import Text
 
@@ -409,7 +409,7 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None, *, alone: bool
 
 
 def _claims(paper: papers.Paper) -> None:
-    """Print the published statements about a figure."""
+    """Prints the published statements about a figure."""
     from rich.text import Text
 
     from paceline.studies.verdict import Kind

@@ -37,8 +37,8 @@ def verify(
     simulated: bool,
     write: bool,
 ) -> None:
-    """Make a paper's runs, or reuse those in `out` from this build, and compare them with what the paper ships; with
-    `write`, make the paper ship them. Raises typer.Exit if one differs, and what `reproduction.run` raises."""
+    """Makes a paper's runs, or reuses those in `out` from this build, and compares them with what the paper ships; with
+    `write`, makes the paper ship them. Raises typer.Exit if one differs, and what `reproduction.run` raises."""
     from paceline.papers import verifying, writing
     from paceline.results.store import Store, alone_in
     from paceline.studies import reproduction
@@ -130,7 +130,7 @@ def _say_written(whole: Paper, made: Made) -> None:
 
 
 def _say(whole: Paper, found: Verification) -> None:
-    """Print the result: bit by bit, then by interval."""
+    """Prints the result: bit by bit, then by interval."""
     from paceline.papers import bits
 
     console = layout.stdout()

@@ -121,7 +121,7 @@ def run(
 
 
 def of_one_run(runs: int, places: Mapping[str, Path | None]) -> None:
-    """Raise PacelineError if options ask for files of a single run, and there are several runs."""
+    """Raises PacelineError if options ask for files of a single run, and there are several runs."""
     for option, where in places.items():
         if where is not None and runs != 1:
             raise PacelineError(f"{option}: it holds one run: leave out --runs")
@@ -150,7 +150,7 @@ def text_of_input() -> str:
 def say(
     results: Results, as_json: bool, out: Path | None, pcap: Path | None = None, qlog: Path | None = None
 ) -> None:
-    """Print the measures of a scenario's runs, and where results and packets were written."""
+    """Prints the measures of a scenario's runs, and where results and packets were written."""
     from paceline.tables import summaries
 
     if as_json:

@@ -164,7 +164,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
 
 
 def report(results: Results, *, as_json: bool) -> None:
-    """Print the measures, and how each flow ended that did not end well."""
+    """Prints the measures, and how each flow ended that did not end well."""
     from paceline.live.send import cut_logs
     from paceline.tables import summaries
 

@@ -250,7 +250,7 @@ def _announced(chosen: Suite, planned: Plan, out: Path, workers: int | None, wor
 
 
 def _show(result: Result, page: Path) -> None:
-    """Print a table with a row for each check, and what fails or is undecided in words."""
+    """Prints a table with a row for each check, and what fails or is undecided in words."""
     from paceline.suite import words
 
     console = layout.stdout()

@@ -129,7 +129,7 @@ def sweep(
 
 
 def part(text: str) -> Shard:
-    """Read I/N. Raises PacelineError."""
+    """Reads I/N. Raises PacelineError."""
     from paceline.simulate.points import Shard
 
     one, slash, of = text.partition("/")
@@ -139,7 +139,7 @@ def part(text: str) -> Shard:
 
 
 def show_sweep(results: Results, directory: Path, *, as_json: bool) -> None:
-    """Print a sweep's measures, and where they are."""
+    """Prints a sweep's measures, and where they are."""
     from paceline.tables import summaries
     from paceline.tables import sweep as sweep_tables
 

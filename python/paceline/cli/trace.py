@@ -102,7 +102,7 @@ def trace(
 
 
 def _say(file: Path, found: Trace, step_s: float, *, as_json: bool) -> None:
-    """Print the trace, as a table and bars, or as JSON."""
+    """Prints the trace, as a table and bars, or as JSON."""
     rates = found.rates_bps(step_s)
     told: dict[str, Any] = {
         "file": str(file),

@@ -35,7 +35,7 @@ class Watching(Command):
     """With a program to run, all words after its name belong to it; after a log, options may follow."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of the command line."""
+        """Parses the words of the command line."""
         takes = {
             name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts
         }
@@ -181,7 +181,7 @@ def _holds_logs(name: str) -> bool:
 
 
 def _refuse_files(command: list[str]) -> None:
-    """Raise PacelineError for what is neither a program nor a log, alone or beside a log."""
+    """Raises PacelineError for what is neither a program nor a log, alone or beside a log."""
     wrong = next((name for name in command if not _holds_logs(name)), command[0])
     if _holds_logs(command[0]) and not wrong.startswith("-"):
         named = f"{wrong}, beside the log {command[0]}, is none"
@@ -199,7 +199,7 @@ def _refuse_files(command: list[str]) -> None:
 
 
 def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> None:
-    """Read logs and print them."""
+    """Reads logs and prints them."""
     from paceline.live.qlog import qlog
 
     results = qlog(names, every_s=span(every, "--every"), out=out)
@@ -210,7 +210,7 @@ def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> N
 
 
 def _say(results: Results, *, command: bool, out: Path | None) -> None:
-    """Print tables; stdout belongs to a COMMAND."""
+    """Prints tables; stdout belongs to a COMMAND."""
     console = layout.stderr() if command else layout.stdout()
     if command and not console.is_terminal:
         console = layout.stderr(layout.stdout().width)
@@ -220,7 +220,7 @@ def _say(results: Results, *, command: bool, out: Path | None) -> None:
 
 
 def report(console: Console, results: Results) -> None:
-    """Print what was followed: a row per connection."""
+    """Prints what was followed: a row per connection."""
     summary = results.summaries[0]
     flows = summary["flows"]
     many = "connection" if len(flows) == 1 else "connections"

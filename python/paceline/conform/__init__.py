@@ -82,7 +82,7 @@ def run(
     each: Callable[[Found], None] | None = None,
     progress: Progress | None = None,
 ) -> list[Found]:
-    """Run the conformance checks on a controller, each check with `runs` seeds from `seed` on.
+    """Runs the conformance checks on a controller, each check with `runs` seeds from `seed` on.
 
     A seed that takes longer than `limit_s` seconds is stopped: its check is slow, and no further seeds are tried.
 
@@ -292,7 +292,8 @@ def _extreme(parameter: Mapping[str, Any]) -> list[Any]:
 
 
 def write(found: Sequence[Found], out: str | Path) -> list[Path]:
-    """Write the scenario of each check that does not pass to DIR/CHECK.toml; returns the files. Raises StorageError."""
+    """Writes the scenario of each check that does not pass to DIR/CHECK.toml; returns the files. Raises
+    StorageError."""
     written = []
     for one in found:
         if not one.passes and one.scenario:

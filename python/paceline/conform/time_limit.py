@@ -35,7 +35,7 @@ class Allowance:
         self._until = time.monotonic() + limit_s
 
     def spend(self, work: Callable[[_core.Watch], T], waiting: Callable[[float], None] | None = None) -> T:
-        """Return the work's result. `waiting` is called some times a second with the finished share of the run.
+        """Returns the work's result. `waiting` is called some times a second with the finished share of the run.
 
         Raises TimeLimitError at the limit, the work's own exceptions, KeyboardInterrupt on Ctrl-C.
         """

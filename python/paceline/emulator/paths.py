@@ -89,7 +89,7 @@ def path(
     beginning: str | Path | None = None,
     stop: _core.PathStop | None = None,
 ) -> PathRun:
-    """Run `command` over an emulated path until it ends, in real time.
+    """Runs `command` over an emulated path until it ends, in real time.
 
     `path` names a profile, a path file or "trace:UP,DOWN"; `set` replaces values at TOML paths, `seed` its seed. `far`
     is a shell command at the far end, or "host" for this host; by default the far end is a namespace that answers
@@ -168,7 +168,7 @@ def path(
 
 
 def check(path: str | Path) -> None:
-    """Read a path file as a run over it would, and warn of what has no effect. Raises NeedsLinux, ScenarioError."""
+    """Reads a path file as a run over it would, and warns of what has no effect. Raises NeedsLinux, ScenarioError."""
     linux.needed("an emulated path")
     _warn(_load(find(str(path))))
 
@@ -176,7 +176,7 @@ def check(path: str | Path) -> None:
 def _load(
     file: str, values: Sequence[tuple[str, str]] = (), seed: int | None = None, ports: int | None = None
 ) -> _core.Path:
-    """Load a path; errors name the package's files as the user did. Raises ScenarioError."""
+    """Loads a path; errors name the package's files as the user did. Raises ScenarioError."""
     try:
         return _core.Path.load(file, list(values), seed, ports)
     except ScenarioError as error:

@@ -32,7 +32,7 @@ def folder(where: str | Path, table: dict[str, Any]) -> Path:
 
 
 def prepare(run: Path) -> None:
-    """Make both ends of the run in this folder write logs."""
+    """Makes both ends of the run in this folder write logs."""
     for end in ("near", "far"):
         files.make_directory(run / "qlog" / end)
 
@@ -44,7 +44,7 @@ def of(run: Path, end: str) -> str | None:
 
 
 def keep(run: Path, to: Path, flows: Sequence[tuple[Any, ...]]) -> None:
-    """Move both ends' logs to a folder. A server numbers the `flows` that are not the kernel's, in the order of the
+    """Moves both ends' logs to a folder. A server numbers the `flows` that are not the kernel's, in the order of the
     requests. Raises StorageError."""
     of_name = Counter(flow[0] for flow in flows)
     names = [

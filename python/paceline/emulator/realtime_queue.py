@@ -78,7 +78,7 @@ class OverPaths:
     def __call__(
         self, scenario: _core.Scenario, seed: int, record: Sequence[str], record_every_s: float
     ) -> RunRecord:
-        """Run once. Raises what `one` does; after `stop`, KeyboardInterrupt."""
+        """Runs once. Raises what `one` does; after `stop`, KeyboardInterrupt."""
         try:
             return self._one(scenario, seed, record, record_every_s, stop=self._stop)
         except PacelineError:
@@ -87,7 +87,7 @@ class OverPaths:
             raise
 
     def stop(self) -> None:
-        """End the current runs; no further run can start."""
+        """Ends the current runs; no further run can start."""
         self._stop.stop()
 
 
@@ -174,7 +174,7 @@ def in_turn(
     budget: Budget = ALONE,
     tries: int = TRIES,
 ) -> list[RunRecord]:
-    """Run every point once for each seed before the next seed, as many concurrently as the budget allows, and with a
+    """Runs every point once for each seed before the next seed, as many concurrently as the budget allows, and with a
     rest between two if one runs at a time; records in the order of points, then seeds. `progress` counts seconds of
     runs.
 

@@ -27,21 +27,21 @@ class Disk:
     one that is full, writes partially, or stops between two calls."""
 
     def make_directory(self, path: Path) -> None:
-        """Create a directory and its parents, and check that it is writable."""
+        """Creates a directory and its parents, and checks that it is writable."""
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
 
     def create(self, path: Path) -> io.RawIOBase:
-        """Open a new file, or truncate an old one."""
+        """Opens a new file, or truncates an old one."""
         return io.FileIO(path, "w")
 
     def rename(self, path: Path, to: Path) -> None:
-        """Atomically replace one file by another."""
+        """Atomically replaces one file by another."""
         path.replace(to)
 
     def remove(self, path: Path) -> None:
-        """Remove a file if it exists."""
+        """Removes a file if it exists."""
         path.unlink(missing_ok=True)
 
 
@@ -71,7 +71,7 @@ class IrregularError(OSError):
 
 
 def check_regular(path: Path) -> None:
-    """Raise IrregularError for a pipe, socket or device: opening a pipe waits for a writer. Other problems appear when
+    """Raises IrregularError for a pipe, socket or device: opening a pipe waits for a writer. Other problems appear when
     the file is opened."""
     _check_mode(path.stat().st_mode)
 
@@ -86,7 +86,7 @@ def _check_mode(mode: int) -> None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a user's file for reading; only regular files are allowed. Raises OSError, which `refused` converts."""
+    """Opens a user's file for reading; only regular files are allowed. Raises OSError, which `refused` converts."""
     check_regular(path)
     # Another file may have replaced it since: do not block on it.
     file = os.fdopen(
@@ -116,7 +116,7 @@ def read_bytes(path: Path, most: int = MOST_TEXT) -> bytes:
 
 
 def make_directory(path: Path) -> None:
-    """Create a directory and its parents, and check that it is writable. Raises StorageError."""
+    """Creates a directory and its parents, and checks that it is writable. Raises StorageError."""
     try:
         DISK.make_directory(path)
     except OSError as error:
@@ -141,7 +141,7 @@ def whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file atomically: a reader sees the old content or all of the new. Raises StorageError."""
+    """Writes a file atomically: a reader sees the old content or all of the new. Raises StorageError."""
     # A file name in the text may have bytes that UTF-8 cannot encode.
     encoded = content.encode(errors="replace") if isinstance(content, str) else content
     with whole(path) as file:
@@ -149,13 +149,13 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def copy_whole(path: Path, to: Path) -> None:
-    """Copy a file atomically to `to`. Raises StorageError."""
+    """Copies a file atomically to `to`. Raises StorageError."""
     with whole(to) as file, opened(path) as old:
         shutil.copyfileobj(old, file)
 
 
 def remove(path: Path) -> None:
-    """Remove a file if it exists. Raises StorageError."""
+    """Removes a file if it exists. Raises StorageError."""
     try:
         DISK.remove(path)
     except OSError as error:

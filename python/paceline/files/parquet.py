@@ -37,7 +37,7 @@ class Footer:
 
 
 def footer(file: BinaryIO) -> Footer:
-    """Read an open file's footer and rewind the file. Raises DamagedError if it is not a complete Parquet file, or if
+    """Reads an open file's footer and rewinds the file. Raises DamagedError if it is not a complete Parquet file, or if
     it would unpack to far more than its size on disk; OSError."""
     size = file.seek(0, os.SEEK_END)
     if size < 12:

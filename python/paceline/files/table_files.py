@@ -36,7 +36,7 @@ class _Told(io.RawIOBase):
 
 
 def write_parquet(path: Path, table: pl.DataFrame | pl.LazyFrame) -> None:
-    """Write a table as Parquet, with each column's unit in its Arrow field's metadata; a lazy table is written in
+    """Writes a table as Parquet, with each column's unit in its Arrow field's metadata; a lazy table is written in
     parts. Raises StorageError."""
     schema = table.collect_schema()
     units = {name: unit for name in schema if (unit := unit_of(name))}
@@ -59,7 +59,7 @@ def write_parquet(path: Path, table: pl.DataFrame | pl.LazyFrame) -> None:
 
 
 def write_csv(path: Path, table: pl.DataFrame) -> None:
-    """Write a table as CSV: numbers in full precision, texts with control characters escaped. Raises StorageError."""
+    """Writes a table as CSV: numbers in full precision, texts with control characters escaped. Raises StorageError."""
     files.write_whole(path, plain(table.write_csv()))
 
 
@@ -82,7 +82,7 @@ def scan_parquet(path: Path) -> pl.LazyFrame:
 
 
 def check_parquet(path: Path) -> None:
-    """Check that a table exists and has a complete footer. Raises StorageError."""
+    """Checks that a table exists and has a complete footer. Raises StorageError."""
     try:
         with files.opened(path) as file:
             parquet.footer(file)

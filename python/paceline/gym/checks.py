@@ -31,7 +31,7 @@ def seed(value: Any) -> int:
 
 
 def no_options(options: Any) -> None:
-    """Raise ValueError for options of a reset, of which there are none."""
+    """Raises ValueError for options of a reset, of which there are none."""
     if options:
         raise ValueError(
             f"options = {options!r}: a reset has no options; `seed` sets the scenario's random draws, and `changes` "

@@ -101,7 +101,7 @@ class _Batch:
         )
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
-        """Begin runs in these environments with these seeds."""
+        """Begins runs in these environments with these seeds."""
         self._core.reset(list(which), list(seeds), self.rows)
         places = list(which)
         for place, seed in zip(which, seeds, strict=True):
@@ -111,7 +111,7 @@ class _Batch:
         self._observe(places)
 
     def step(self, actions: ArrayLike | None, which: Sequence[int]) -> None:
-        """Take one step in each of these environments. Raises ValueError, before any step."""
+        """Takes one step in each of these environments. Raises ValueError, before any step."""
         decisions = np.full(self.many, np.nan)
         places = list(which)
         if self._baseline is None:
@@ -133,7 +133,7 @@ class _Batch:
         self._history[places, -1] = np.clip(now[places], *bounds)
 
     def close(self) -> None:
-        """Release the environments and their threads; no step or reset may follow."""
+        """Releases the environments and their threads; no step or reset may follow."""
         self._core.close()
 
     @property
@@ -235,7 +235,7 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle)
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin a run with random draws of `seed`, or of a seed from the environment's generator, which is initialised
+        """Begins a run with random draws of `seed`, or of a seed from the environment's generator, which is initialised
         by the last seed given. Raises ValueError, ControllerError."""
         checks.no_options(options)
         given = None if seed is None else checks.seed(seed)
@@ -248,7 +248,7 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle)
     def step(
         self, action: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Take one step. Raises ValueError, also after the run's end; ControllerError."""
+        """Takes one step. Raises ValueError, also after the run's end; ControllerError."""
         if self._ended:
             raise ValueError("the run of environment 0 has ended: reset it first")
         batch = self._batch
@@ -319,9 +319,9 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], Ez
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin a run in each environment: with seeds seed, seed + 1, ..., or those of a list; without one, with a seed
-        from the environment's own generator, which is initialised by the last seed given to it. So each environment has
-        the runs of a `FlowEnv` with its seed. Raises ValueError, ControllerError."""
+        """Begins a run in each environment: with seeds seed, seed + 1, ..., or those of a list; without one, with a
+        seed from the environment's own generator, which is initialised by the last seed given to it. So each
+        environment has the runs of a `FlowEnv` with its seed. Raises ValueError, ControllerError."""
         checks.no_options(options)
         given = checks.seeds(seed, self.num_envs)
         # Gymnasium's own generator takes one number; it seeds environments that never had a seed.
@@ -340,7 +340,7 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], Ez
     def step(
         self, actions: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """Take one step in each environment. Raises ValueError, ControllerError."""
+        """Takes one step in each environment. Raises ValueError, ControllerError."""
         ended = self._ended.copy()
         going = np.flatnonzero(~ended)
         self._batch.step(actions, going.tolist())
@@ -359,7 +359,7 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], Ez
         return self._batch.results(place)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """End the threads; otherwise they end when the environment is no longer referenced."""
+        """Ends the threads; otherwise they end when the environment is no longer referenced."""
         if hasattr(self, "_batch"):  # Gymnasium closes what could not be made, too
             self._batch.close()
 

@@ -36,7 +36,7 @@ class Returns:
 
 
 def returns(policy: Policy | None = None, *, seeds: Iterable[int] = range(10), **arguments: Any) -> Returns:
-    """Run each seed to its end under `policy`, or under the `baseline` among `arguments`, which are `FlowVectorEnv`'s.
+    """Runs each seed to its end under `policy`, or under the `baseline` among `arguments`, which are `FlowVectorEnv`'s.
 
         returns(mine, scenario="x.toml", reward="power").estimate
         returns(baseline="cubic", scenario="x.toml", reward="power").estimate

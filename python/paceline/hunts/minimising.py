@@ -20,7 +20,7 @@ Steps = Generator[Candidate, bool, Candidate]
 
 
 def smaller(find: Candidate, axes: Sequence[Axis], own: Sequence[Value]) -> Steps:
-    """Minimise a find; `own` are the file's values, None if it has none."""
+    """Minimises a find; `own` are the file's values, None if it has none."""
     now, before = find, None
     while now != before:  # an axis that had to stay may be reset once others are
         before = now
@@ -40,7 +40,7 @@ def smaller(find: Candidate, axes: Sequence[Axis], own: Sequence[Value]) -> Step
 
 
 def _nearer(now: Candidate, place: int, axis: Range, own: Value) -> Steps:
-    """Bisect between the file's value, where the find does not stay, and the find's."""
+    """Bisects between the file's value, where the find does not stay, and the find's."""
     value = now[place]
     near, far = None if own is None else axis.place(own), None if value is None else axis.place(value)
     if near is None or far is None:
@@ -70,13 +70,13 @@ class Smaller:
     wanted: Candidate | None = None
 
     def answer(self, stays: bool) -> None:
-        """Report whether the find stays at `wanted`."""
+        """Reports whether the find stays at `wanted`."""
         if stays and self.wanted is not None:
             self.now = self.wanted
         self._next(stays)
 
     def begin(self) -> None:
-        """Get the first candidate."""
+        """Gets the first candidate."""
         self._next(None)
 
     def _next(self, answer: bool | None) -> None:
@@ -93,7 +93,7 @@ def minimise(
     stay: Callable[[Sequence[tuple[int, Candidate]]], Sequence[bool]],
     left: list[Candidate],
 ) -> None:
-    """Minimise all finds at once, so that the cores are busy. `stay` receives numbers of finds and their candidates,
+    """Minimises all finds at once, so that the cores are busy. `stay` receives numbers of finds and their candidates,
     and returns whether each stays. `left` holds each result so far, even if `stay` raises."""
     under_way = [Smaller(find, smaller(find, axes, own)) for find in finds]
     left[:] = finds

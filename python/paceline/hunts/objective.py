@@ -73,7 +73,7 @@ class Term:
         return np.asarray(found[0] if len(found) == 1 else found)
 
     def check(self, results: Results) -> None:
-        """Raise PacelineError, which lists the possible words, if a run has no such row."""
+        """Raises PacelineError, which lists the possible words, if a run has no such row."""
         if len(self.rows(results)):
             return
         table = results.table(self.table)
@@ -102,7 +102,7 @@ class Goal:
             raise self._mistake("it has no measure, as flows.goodput_bps[film]")
 
     def _check_brackets(self) -> None:
-        """Check brackets, since words without one would be taken for measures."""
+        """Checks brackets, since words without one would be taken for measures."""
         opened: int | None = None
         for found in re.finditer(r"[\w.]*\[|\]", self.text):
             if found[0] == "]":
@@ -158,7 +158,7 @@ class Goal:
         return "-" if value is None or math.isnan(value) else digits(value, half_width)
 
     def check(self, record: RunRecord) -> None:
-        """Raise PacelineError if the run lacks a name in the expression, or if the value is several numbers."""
+        """Raises PacelineError if the run lacks a name in the expression, or if the value is several numbers."""
         results = Results([record], {})
         for term in self._terms.values():
             try:

@@ -161,7 +161,7 @@ Axis = Range | Choices
 
 
 def over_of(texts: Sequence[str]) -> dict[str | tuple[str, ...], Any]:
-    """Read repeated options PATH=LOW..HIGH or PATH=A,B,...: paths, or tuples of those that vary together, with a range
+    """Reads repeated options PATH=LOW..HIGH or PATH=A,B,...: paths, or tuples of those that vary together, with a range
     as text or a list of choices. Raises PacelineError."""
     found: dict[str | tuple[str, ...], Any] = {}
     for text in texts:

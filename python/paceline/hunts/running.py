@@ -32,7 +32,7 @@ BUDGET_S = 300.0
 
 
 def _check_values(base: _core.Scenario, axes: Sequence[Axis]) -> None:
-    """Raise PacelineError, which names the axis, if none of an axis' values is valid, either by itself or with the
+    """Raises PacelineError, which names the axis, if none of an axis' values is valid, either by itself or with the
     first or last values of the others."""
     ends = [axis.ends_text() if isinstance(axis, Range) else axis.values() for axis in axes]
     together = [
@@ -62,7 +62,7 @@ def _refusal(base: _core.Scenario, changes: Mapping[str, Any]) -> str | None:
 
 
 def _write(hunt: Hunt, directory: Path) -> Hunt:
-    """Write a scenario for each find, the tries and the figure. Raises StorageError."""
+    """Writes a scenario for each find, the tries and the figure. Raises StorageError."""
     from paceline.plots.style import save  # noqa: PLC0415 (matplotlib is slow to import)
 
     for old in directory.glob("find-*.toml"):
@@ -109,7 +109,7 @@ def hunt(
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Hunt:
-    """Search for the scenario in which an expression is greatest, run the finds again on other seeds, and minimise
+    """Searches for the scenario in which an expression is greatest, runs the finds again on other seeds, and minimises
     them.
 
     `over` maps TOML paths, or tuples of paths, to a range as text ("5 ms..200 ms", "1..20") or to a list of choices;

@@ -38,10 +38,10 @@ class Sampler(Protocol):
     """An optimiser that proposes several candidates at once."""
 
     def ask(self, many: int) -> list[Places]:
-        """Propose candidates."""
+        """Proposes candidates."""
 
     def tell(self, scores: Sequence[float]) -> None:
-        """Report the scores of the last proposals, in their order; greater is worse."""
+        """Reports the scores of the last proposals, in their order; greater is worse."""
 
 
 class Tpe:
@@ -72,7 +72,7 @@ class Tpe:
         self._open: list[Any] = []
 
     def ask(self, many: int) -> list[Places]:
-        """Propose candidates."""
+        """Proposes candidates."""
         for _ in range(min(DRAWN, many)):
             self._study.enqueue_trial({name: self._drawn(space) for name, space in self._spaces.items()})
         self._open = [self._study.ask(self._spaces) for _ in range(many)]
@@ -83,7 +83,7 @@ class Tpe:
         return self._random.random() if choices is None else self._random.randrange(len(choices))
 
     def tell(self, scores: Sequence[float]) -> None:
-        """Report the scores."""
+        """Reports the scores."""
         for trial, score in zip(self._open, scores, strict=False):
             self._study.tell(trial, score)
 
@@ -111,7 +111,7 @@ def search(
     done: list[Try],
     tell: Callable[[], None] = lambda: None,
 ) -> None:
-    """Append tries to `done`, batch by batch, until there are `tries` or the time is up. Raises PacelineError if no
+    """Appends tries to `done`, batch by batch, until there are `tries` or the time is up. Raises PacelineError if no
     candidate of the first batch is a valid scenario, and what runs raise."""
     met: dict[str, int] = {}
     while tries is None or len(done) < tries:

@@ -90,12 +90,12 @@ class Stages:
         return (None,) * len(self.axes)
 
     def until(self, share: float | None) -> None:
-        """Abandon runs from now on when this share of the budget is spent; None: never."""
+        """Abandons runs from now on when this share of the budget is spent; None: never."""
         spent = math.inf if share is None or self.budget_s is None else self.began_s + share * self.budget_s
         self.trying.ends_s = spent
 
     def begin(self) -> None:
-        """Run the file itself, and check the expression. Raises PacelineError, ControllerError."""
+        """Runs the file itself, and checks the expression. Raises PacelineError, ControllerError."""
         seeds = self.seeds["search"]
         self.own_searched = self.trying.outcomes([self.itself], seeds)[0]
         if self.own_searched.crashes:
@@ -111,7 +111,7 @@ class Stages:
         self._check_ends()
 
     def _check_ends(self) -> None:
-        """Check the expression on a run at each end of an axis, and with each choice, if its flows differ from the
+        """Checks the expression on a run at each end of an axis, and with each choice, if its flows differ from the
         file's: it may have more rows. Raises PacelineError."""
         self.until(SEARCHING)
         flows = self._flows(self.itself)
@@ -138,7 +138,7 @@ class Stages:
         return [(name, instance) for name, instance, _ in starts]
 
     def search(self, sampler: Sampler, tries: int | None, tell: Callable[[], None]) -> None:
-        """Try candidates until time or tries are up. Raises PacelineError if there was no time for any."""
+        """Tries candidates until time or tries are up. Raises PacelineError if there was no time for any."""
         self.until(SEARCHING)
         search(self.trying, self.axes, self.seeds["search"], sampler, tries, self.tried, tell)
         if not self.tried:
@@ -148,13 +148,13 @@ class Stages:
             )
 
     def pick(self, spare: int = 0) -> None:
-        """Take the worst finds that differ from each other."""
+        """Takes the worst finds that differ from each other."""
         least = self.own_searched.mean
         picked = distinct(self.tried, self.axes, least, self.wanted + spare, FAR)
         self.found = [Found(one) for one in picked]
 
     def check(self) -> None:
-        """Run the search's finds on other seeds, and drop those that are no worse there."""
+        """Runs the search's finds on other seeds, and drops those that are no worse there."""
         self.until(None)
         outcomes = self.trying.outcomes(
             [self.itself, *(one.seen.candidate for one in self.found)], self.seeds["again"]
@@ -175,7 +175,7 @@ class Stages:
         self.found = lasting[: self.wanted]
 
     def smaller(self) -> None:
-        """Move the finds back towards the file's values while they stay; then merge those that became equal."""
+        """Moves the finds back towards the file's values while they stay; then merges those that became equal."""
         self.until(SMALLER)
         seeds = self.seeds["again"]
         own = self.trying.outcomes([self.itself], seeds)[0]
@@ -223,7 +223,7 @@ class Stages:
         return apart(self.axes, whole(one.left), whole(other.left))
 
     def confirm(self) -> None:
-        """Run the minimised finds, and the file itself, on unused seeds."""
+        """Runs the minimised finds, and the file itself, on unused seeds."""
         self.until(None)
         outcomes = self.trying.outcomes([self.itself, *(one.left for one in self.found)], self.seeds["fresh"])
         self.own_fresh = outcomes[0]

@@ -79,7 +79,7 @@ class Class:
         return any(one.wanders for one in self.laws.values())
 
     def draw(self, seed: int, number: int) -> Draw:
-        """Draw its scenario of a round: the same for each scheme."""
+        """Draws its scenario of a round: the same for each scheme."""
         drawn: dict[str, Drawn] = {}
         scenario = copy.deepcopy(dict(self.scenario))
         for path, one in self.laws.items():
@@ -164,7 +164,7 @@ def find(named: Sequence[str]) -> list[Class]:
 
 
 def read(file: Path, name: str) -> Class:
-    """Read a class from its file, which errors call `name`. Raises PacelineError."""
+    """Reads a class from its file, which errors call `name`. Raises PacelineError."""
     try:
         table: dict[str, Any] = tomllib.loads(files.read_text(file))
     except tomllib.TOMLDecodeError as error:

@@ -35,7 +35,7 @@ def draw_all(league: League) -> dict[str, Picture]:
 
 
 def _draw(league: League, rows: pl.DataFrame, title: str, *, medians: bool) -> Picture:
-    """Draw a cloud; with `medians` a dot is the median of a class, else a run."""
+    """Draws a cloud; with `medians` a dot is the median of a class, else a run."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=_SIZE_IN, dpi=POINTS_PER_INCH, layout="constrained")
         head = figure.suptitle(title, fontsize=9, x=0.02, ha="left", gid=picture.TITLE)

@@ -109,7 +109,7 @@ class Law:
 
 
 def law(given: Any, where: str) -> Law:
-    """Read a law: `{ uniform = [a, b] }`, `{ loguniform = [a, b] }`, `{ whole = [a, b] }`, `{ choice = [...] }`, with
+    """Reads a law: `{ uniform = [a, b] }`, `{ loguniform = [a, b] }`, `{ whole = [a, b] }`, `{ choice = [...] }`, with
     `times = PATH` and `least = VALUE`; `{ each = LAW, every = TIME }` and `{ wander = LAW, ... }` for schedules. Raises
     PacelineError, which names `where`."""
     if not isinstance(given, Mapping):

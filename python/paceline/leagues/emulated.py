@@ -35,7 +35,7 @@ delays between hosts are unknown, so round-trip times are compared."""
 
 
 def refuse(rounds: int, of: int) -> None:
-    """Raise PacelineError if this system runs nothing in real time, and for an invalid sample."""
+    """Raises PacelineError if this system runs nothing in real time, and for an invalid sample."""
     if why := realtime.refused():
         raise PacelineError(f"over emulator: {why}")
     if not 1 <= rounds <= of:
@@ -58,7 +58,7 @@ def sample(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Run the first rounds of the league over emulated paths, and add the gap to the league. Raises PacelineError and
+    """Runs the first rounds of the league over emulated paths, and adds the gap to the league. Raises PacelineError and
     Interrupted."""
     refuse(rounds, league.rounds)
     budget, store = Budget.of_machine(workers), None if out is None else Store(Path(out))

@@ -89,7 +89,7 @@ class League:
         return notebook.tables(tables.tables(self))
 
     def write(self, out: str | Path) -> Path:
-        """Write the page, tables, figures and worst days into a folder; returns the page. Raises StorageError."""
+        """Writes the page, tables, figures and worst days into a folder; returns the page. Raises StorageError."""
         from paceline.leagues import writing  # noqa: PLC0415 (matplotlib is slow to import)
 
         return writing.write(self, Path(out))
@@ -156,7 +156,7 @@ def league(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> League:
-    """Let schemes play the same drawn scenarios, `rounds` of each class, and rank them.
+    """Lets schemes play the same drawn scenarios, `rounds` of each class, and ranks them.
 
     `entrants` are names as in `paceline controllers`, with values ("cubic:profile=linux"), "python:FILE:CLASS",
     "library:FILE", or names of classes in `schemes`; default: `entrants.DEFAULT`. `classes` are names in leagues/, or
@@ -224,7 +224,7 @@ Run = Callable[[Sequence[Game], Progress | None], list[RunRecord]]
 
 @contextmanager
 def _each_warning_once() -> Iterator[None]:
-    """Show each warning once, not once for each drawn scenario."""
+    """Shows each warning once, not once for each drawn scenario."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PacelineWarning)
         yield
@@ -239,7 +239,7 @@ def _tell_failures(of: League, failed: dict[str, str]) -> None:
 
 
 def _play(of: League, run: Run, progress: Progress | None, kept: str | None) -> dict[tuple[str, int], float]:
-    """Play all rounds, some at a time; returns each day's minimum delay."""
+    """Plays all rounds, some at a time; returns each day's minimum delay."""
     a_round = len(of.classes) * (1 + len(of.entrants))
     total, at_once = a_round * of.rounds, max(1, _AT_ONCE // a_round)
     tables: list[pl.DataFrame] = []

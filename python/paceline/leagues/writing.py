@@ -21,13 +21,13 @@ KIND = "league"
 
 
 def begin(out: Path) -> None:
-    """Write the folder's manifest before anything runs, so that a stopped one is recognised. Raises StorageError."""
+    """Writes the folder's manifest before anything runs, so that a stopped one is recognised. Raises StorageError."""
     files.write_json(out / "manifest.json", {"kind": KIND} | files.provenance())
 
 
 def write(league: League, out: Path) -> Path:
-    """Write tables, figures, the scenarios of the worst days, manifest.json and the page, with the playground beside it
-    if that was built; returns the page's path. Raises StorageError."""
+    """Writes tables, figures, the scenarios of the worst days, manifest.json and the page, with the playground beside
+    it if that was built; returns the page's path. Raises StorageError."""
     for folder in ("figures", "worst"):
         files.make_directory(out / folder)
         # files of an earlier league
@@ -63,7 +63,7 @@ def manifest(league: League) -> dict[str, Any]:
 
 
 def _write_worst(league: League, folder: Path) -> dict[str, str]:
-    """Write each scheme's worst day as a scenario; returns the files by scheme."""
+    """Writes each scheme's worst day as a scenario; returns the files by scheme."""
     found: dict[str, str] = {}
     for label, day in league.worst.items():
         path = folder / f"{_free(label, found)}.toml"

@@ -126,7 +126,7 @@ def available() -> list[str]:
 
 
 def load(what: str) -> Loaded:
-    """Compile a program and load it into the kernel. Raises PacelineError, KernelCcError."""
+    """Compiles a program and loads it into the kernel. Raises PacelineError, KernelCcError."""
     path = source(what)
     clang, bpftool = _tools("clang", "bpftool")
     _permitted()
@@ -156,8 +156,8 @@ def load(what: str) -> Loaded:
 
 
 def unload(what: str) -> Loaded:
-    """Unload a program from the kernel: one of `programs`, or the name of a congestion control. Connections that use it
-    keep it until they end. Raises PacelineError, KernelCcError."""
+    """Unloads a program from the kernel: one of `programs`, or the name of a congestion control. Connections that use
+    it keep it until they end. Raises PacelineError, KernelCcError."""
     name = called(Path(what)) if what.endswith(".c") and Path(what).is_file() else known(what)
     (bpftool,) = _tools("bpftool")
     _permitted()
@@ -215,7 +215,7 @@ def _install(lacking: list[str]) -> str:
 
 
 def _permitted() -> None:
-    """Raise KernelCcError if this process knows that it may not load programs."""
+    """Raises KernelCcError if this process knows that it may not load programs."""
     try:
         found = re.search(r"^CapEff:\s*([0-9a-f]+)$", STATUS.read_text(), flags=re.MULTILINE)
     except OSError:

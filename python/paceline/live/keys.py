@@ -19,7 +19,7 @@ _FORM = re.compile(rf"{_HEAD}([0-9a-f]{{{2 * LENGTH}}})\s*")
 
 
 def new_key(path: Path) -> None:
-    """Write a new key to a new file that only its owner can read. Raises PacelineError if it exists, StorageError."""
+    """Writes a new key to a new file that only its owner can read. Raises PacelineError if it exists, StorageError."""
     text = f"{_HEAD}{secrets.token_hex(LENGTH)}\n"
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -33,7 +33,7 @@ def new_key(path: Path) -> None:
 
 
 def read_key(path: Path) -> bytes:
-    """Read a key from `new_key`. Raises StorageError; PacelineError if it is invalid or others may read the file."""
+    """Reads a key from `new_key`. Raises StorageError; PacelineError if it is invalid or others may read the file."""
     found = _FORM.fullmatch(files.read_text(path))
     if found is None:
         raise PacelineError(f"{path} is not a Paceline key: `paceline key FILE` makes one, for both ends")

@@ -15,7 +15,7 @@ class NeedsLinux(PacelineError):  # noqa: N818 (says what is missing)
 
 
 def needed(what: str) -> None:
-    """Raise NeedsLinux, which says that `what` needs Linux, on any other system."""
+    """Raises NeedsLinux, which says that `what` needs Linux, on any other system."""
     # Test the module's features, not the system's name, so that the two cannot disagree.
     if not hasattr(_core, "run_path"):
         raise NeedsLinux(

@@ -39,7 +39,7 @@ def qlog(
     every_s: float = EVERY_S,
     out: str | Path | None = None,
 ) -> Results:
-    """Read logs of QUIC connections (qlog, any version from draft-00 on), compressed with gzip or not.
+    """Reads logs of QUIC connections (qlog, any version from draft-00 on), compressed with gzip or not.
 
     A folder stands for the logs in it. Each connection is a flow named after its file, prefixed with as many folders as
     needed to be unique, in the direction of most of its payload. Recordings are `qlog`, `cwnd` and `rate`

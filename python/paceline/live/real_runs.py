@@ -77,7 +77,7 @@ def live_results(
 
 
 def kept(results: Results, out: str | Path | None, ran: object = None) -> None:
-    """Write the results of a run that cannot be repeated, if `out` is given. Raises UnwrittenError, which holds `ran`,
+    """Writes the results of a run that cannot be repeated, if `out` is given. Raises UnwrittenError, which holds `ran`,
     or else the results."""
     if out is None:
         return

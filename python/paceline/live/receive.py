@@ -28,7 +28,7 @@ def receive(
     out: str | Path | None = None,
     view: View | None = None,
 ) -> Results:
-    """Receive RTP that other programs send to `address`, "rtp://:5004", and give feedback.
+    """Receives RTP that other programs send to `address`, "rtp://:5004", and gives feedback.
 
     `feedback` is "reports" (RTP's own, one a second), "twcc" (transport-wide feedback; the address has the ID of the
     extension: "rtp://:5004?twcc=5") or "rfc8888"; default: "twcc" if the address has an ID, else "reports". The address
@@ -60,7 +60,7 @@ def receive(
 def _listen(
     where: rtp.Listening, feedback: str | None, duration_s: float | None, watch: _core.ListenWatch
 ) -> tuple[_core.RunOutput, str]:
-    """Listen at the address; without one, at all addresses (IPv6's socket takes IPv4 too; without IPv6, IPv4's)."""
+    """Listens at the address; without one, at all addresses (IPv6's socket takes IPv4 too; without IPv6, IPv4's)."""
     addresses = ["[::]", "0.0.0.0"]  # noqa: S104 (whoever sends is told no more than a twentieth of it)
     if where.host is not None:
         try:

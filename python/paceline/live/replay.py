@@ -25,8 +25,8 @@ class Replayed(NamedTuple):
 
 @checked()
 def replay(log: str | Path) -> Replayed:
-    """Recreate the sender of an event log (`paceline send --log-events`), feed it the log, and compare its output and
-    the controller's state bit for bit.
+    """Recreates the sender of an event log (`paceline send --log-events`), feeds it the log, and compares its output
+    and the controller's state bit for bit.
 
     Raises LiveError at the first difference, or if the file is no event log; PacelineError if it cannot be read.
     """

@@ -55,7 +55,7 @@ def _read(address: str, known: set[str], what: str) -> tuple[str | None, int, di
 
 
 def _check(address: str, ports: Iterable[int], numbers: Mapping[str, int]) -> None:
-    """Raise PacelineError for an invalid port or extension ID."""
+    """Raises PacelineError for an invalid port or extension ID."""
     for number in ports:
         if not 1 <= number <= 65535:
             raise PacelineError(f"{address}: port {number} must be 1 to 65535")
@@ -78,7 +78,7 @@ class Listening:
 
     @staticmethod
     def parse(address: str) -> Listening:
-        """Read rtp://[HOST]:PORT, with optional ?twcc=ID&rtcpport=N&localrtcpport=N. Raises PacelineError."""
+        """Reads rtp://[HOST]:PORT, with optional ?twcc=ID&rtcpport=N&localrtcpport=N. Raises PacelineError."""
         host, port, numbers = _read(address, {"rtcpport", "localrtcpport", "twcc"}, "rtp://:PORT")
         local, peer = numbers.get("localrtcpport", port + 1), numbers.get("rtcpport")
         _check(address, [local, *([] if peer is None else [peer])], numbers)
@@ -102,7 +102,7 @@ class Receiver:
 
     @staticmethod
     def parse(address: str) -> Receiver:
-        """Read rtp://HOST:PORT, with optional ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N&twcc=ID. Local ports
+        """Reads rtp://HOST:PORT, with optional ?rtcpport=N&localrtpport=N&localrtcpport=N&pt=N&twcc=ID. Local ports
         default to those of the other side. Raises PacelineError."""
         host, port, numbers = _read(address, {*_OPTIONS, "pt", "twcc"}, "rtp://HOST:PORT")
         if not host:

@@ -103,7 +103,7 @@ def send(
     out: str | Path | None = None,
     view: View | None = None,
 ) -> Results:
-    """Send to `paceline serve` on `host` for `duration_s` seconds, or from there (`direction` "reverse"), or both.
+    """Sends to `paceline serve` on `host` for `duration_s` seconds, or from there (`direction` "reverse"), or both.
 
     `host` may include its port (HOST:PORT, [IPV6]:PORT), and begin with "quic://" for flows over QUIC, each with its
     own connection, under any controller that sets a window. `cc` is one of `paceline.controllers()`, also with "tcp-"
@@ -178,8 +178,8 @@ def attended(
     watch: _core.SendWatch | _core.ListenWatch,
     view: View | None,
 ) -> tuple[_core.RunOutput, str, bool]:
-    """Do the work in a thread, show its state meanwhile, and stop it on Ctrl-C; returns its result, and whether it was
-    stopped."""
+    """Does the work in a thread, shows its state meanwhile, and stops it on Ctrl-C; returns its result, and whether it
+    was stopped."""
     interrupted = False
     with ThreadPoolExecutor(1, "paceline-flows") as threads:
         done = threads.submit(work)
@@ -205,8 +205,8 @@ def cut_logs(notes: Mapping[str, Any]) -> list[str]:
 
 
 def _check_transport(host: str, changes: Mapping[str, Any], *, over_quic: bool) -> None:
-    """Raise PacelineError if `set` contradicts the prefix of `host`, which decides whether flows go over QUIC, or wants
-    something that no real QUIC connection supports."""
+    """Raises PacelineError if `set` contradicts the prefix of `host`, which decides whether flows go over QUIC, or
+    wants something that no real QUIC connection supports."""
     transport = changes.get("transport")
     if over_quic and transport not in (None, "quic"):
         raise PacelineError(
@@ -223,7 +223,7 @@ def _check_transport(host: str, changes: Mapping[str, Any], *, over_quic: bool) 
 
 
 def check_flows(flows: Sequence[_Flow], schemes: Sequence[_core.Scheme]) -> None:
-    """Raise PacelineError for what flows between hosts do not support. Kernel flows are not checked."""
+    """Raises PacelineError for what flows between hosts do not support. Kernel flows are not checked."""
     for flow in flows:
         name, instance, *_, kernel, _ = flow
         if instance == 0 and kernel is None:  # other instances are the same
@@ -232,7 +232,7 @@ def check_flows(flows: Sequence[_Flow], schemes: Sequence[_core.Scheme]) -> None
 
 
 def _check_carried(controller: str, flow: _Flow, schemes: list[_core.Scheme]) -> None:
-    """Raise PacelineError for a controller that real QUIC does not support."""
+    """Raises PacelineError for a controller that real QUIC does not support."""
     if controller.startswith(KERNEL):
         why = "is the kernel's TCP, which does not go over QUIC"
     else:
@@ -301,7 +301,7 @@ def _work(
 
 
 def _make_folders(host: str, direction: str, log_events: str | Path | None, qlog: str | Path | None) -> None:
-    """Create the folders of event logs and of QUIC logs. Raises PacelineError if there would be no logs."""
+    """Creates the folders of event logs and of QUIC logs. Raises PacelineError if there would be no logs."""
     if log_events is not None:
         if host.startswith(QUIC) and direction == "reverse":
             raise PacelineError(

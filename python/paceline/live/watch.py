@@ -53,7 +53,7 @@ def watch(
     out: str | Path | None = None,
     view: View | None = None,
 ) -> Results:
-    """Follow the kernel-TCP connections with a port at either end, or of processes and their descendants, or of a
+    """Follows the kernel-TCP connections with a port at either end, or of processes and their descendants, or of a
     command that it runs; with `everything` all in the network namespace.
 
     It ends after `duration_s` (and then ends the command), when the processes or the command have ended, or on Ctrl-C,
@@ -157,7 +157,7 @@ def _look(
     child: subprocess.Popen[bytes] | None,
     view: View | None,
 ) -> int | None:
-    """Wait for the end, and show what is followed; returns the command's exit code."""
+    """Waits for the end, and shows what is followed; returns the command's exit code."""
     while not done.done():
         if child is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -170,7 +170,7 @@ def _look(
 
 
 def _end(child: subprocess.Popen[bytes] | None, *, at_once: bool = False) -> int | None:
-    """End the command: Ctrl-C has reached it as well, so first wait; then TERM, then KILL."""
+    """Ends the command: Ctrl-C has reached it as well, so first wait; then TERM, then KILL."""
     if child is None:
         return None
     for signal in (None, child.terminate, child.kill):

@@ -14,13 +14,13 @@ _OF_A_LINE = re.compile(f"[\x00-\x1f\x7f-\x9f{_FORMAT}]")
 
 
 def plain(text: str) -> str:
-    """Escape text of several lines as in JSON (`\\u001b`, `\\u202e`), except newlines and tabs, so that a JSON document
-    stays the same document."""
+    """Escapes text of several lines as in JSON (`\\u001b`, `\\u202e`), except newlines and tabs, so that a JSON
+    document stays the same document."""
     return _OBEYED.sub(_escaped, text)
 
 
 def line(text: str) -> str:
-    """Escape text so that it stays on one line: newlines too."""
+    """Escapes text so that it stays on one line: newlines too."""
     return _OF_A_LINE.sub(_escaped, text)
 
 

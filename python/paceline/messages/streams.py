@@ -21,14 +21,14 @@ class Door:
         self._aside = aside
 
     def write(self, text: str) -> int:
-        """Write text; returns the number of characters passed in. Output of controllers within a run is no result, and
+        """Writes text; returns the number of characters passed in. Output of controllers within a run is no result, and
         goes to stderr."""
         in_a_run = self._aside is not None and threading.current_thread().name.startswith(THREADS)
         (self._aside if self._aside and in_a_run else self.stream).write(plain(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write each line."""
+        """Writes each line."""
         for one in lines:
             self.write(one)
 
@@ -38,7 +38,7 @@ class Door:
 
 @contextlib.contextmanager
 def standing() -> Iterator[None]:
-    """Replace stdout and stderr by doors within the block."""
+    """Replaces stdout and stderr by doors within the block."""
     before = sys.stdout, sys.stderr
     asides = (before[1], None)
     doors: list[Any] = [

@@ -13,7 +13,7 @@ _HERE = str(Path(__file__).parents[1]) + os.sep
 
 
 def warn(text: str, category: type[PacelineWarning] = PacelineWarning) -> None:
-    """Warn about the line outside the package that led here: Python shows a text once for each line."""
+    """Warns about the line outside the package that led here: Python shows a text once for each line."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         level, frame = level + 1, frame.f_back

@@ -99,7 +99,7 @@ def command(reproduction: Reproduction) -> str:
 
 
 def write(reproduction: Reproduction, out: Path) -> None:
-    """Write inputs and descriptions beside a page, after everything else. Raises StorageError."""
+    """Writes inputs and descriptions beside a page, after everything else. Raises StorageError."""
     # Copy all of the paper's files, even for a page of one figure: figures.toml names them.
     _copy_inputs(loading.load(reproduction.paper.name), out / INPUTS)
     files.write_json(out / "codemeta.json", codemeta(reproduction.paper))

@@ -83,7 +83,7 @@ class Witness:
         self._again: dict[Place, dict[int, str]] = {}
 
     def __call__(self, what: Sequence[Point], seeds: Sequence[int], **how: Any) -> list[RunRecord]:
-        """Make the runs. Raises what `run_points` does."""
+        """Makes the runs. Raises what `run_points` does."""
         records = self._make(what, seeds, **how)
         jobs = [(point, seed) for point in what for seed in point.seeds or seeds]
         for (point, seed), record in zip(jobs, records, strict=True):

@@ -325,7 +325,7 @@ def read_metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
 
 
 def load(name_or_path: str) -> Paper:
-    """Read a paper, by its key or the path of its folder. Raises PaperError for an unknown paper or a mistake in its
+    """Reads a paper, by its key or the path of its folder. Raises PaperError for an unknown paper or a mistake in its
     files."""
     folder, place = find(name_or_path)
     shown = str(place) if place == folder else folder.name

@@ -129,7 +129,7 @@ def read_causes(
 
 
 def _check(where: str, cause: Cause, readings: Sequence[Reading], claims: Mapping[str, Claim]) -> None:
-    """Raise PaperError for a cause that removes nothing."""
+    """Raises PaperError for a cause that removes nothing."""
     ways = [cause.reading, cause.within, cause.instead]
     if sum(way is not None for way in ways) != 1:
         raise PaperError(f"{where}: needs exactly one of reading, within and instead, which remove the cause")

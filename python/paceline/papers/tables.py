@@ -151,7 +151,7 @@ def recorded(reproduction: Reproduction, kind: str) -> pl.DataFrame:
 
 
 def write(reproduction: Reproduction, folder: Path) -> None:
-    """Write runs, points, verdicts, those under other readings, recordings ("rates" and so on), and the columns'
+    """Writes runs, points, verdicts, those under other readings, recordings ("rates" and so on), and the columns'
     descriptions. Raises StorageError."""
     metrics = reproduction.paper.metrics
     tables = [

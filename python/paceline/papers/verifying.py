@@ -84,7 +84,7 @@ class Verification:
         return not self.differing and not any(one.differs for one in self.compared)
 
     def write(self, out: Path) -> Path:
-        """Write verified.json, with a description of the machine; returns its path. Raises StorageError."""
+        """Writes verified.json, with a description of the machine; returns its path. Raises StorageError."""
         what = asdict(self) | {"kind": "verification", "confirmed": self.is_confirmed, "build": _core.build()}
         files.write_json(out / _FILE, what)
         return out / _FILE
@@ -110,7 +110,7 @@ def make(
     progress: Progress | None = None,
     real_time: Runner | None = None,
 ) -> Made:
-    """Run the points of a paper. Raises what `reproduction.run` does."""
+    """Runs the points of a paper. Raises what `reproduction.run` does."""
     witness = bits.Witness()
     done = reproduction.run(
         paper,
@@ -155,7 +155,7 @@ def shipped(paper: Paper) -> dict[Place, Bits]:
 def compare(
     paper: Paper, figure: str | None, runs: int, made: Made, known: Mapping[Place, Bits]
 ) -> Verification:
-    """Compare the results of this machine with those that the paper ships. Raises PaperError for a damaged file."""
+    """Compares the results of this machine with those that the paper ships. Raises PaperError for a damaged file."""
     differing, same, whole = [], 0, 0
     for place, hashes in made.hashes.items():
         own = known.get(place)
@@ -199,7 +199,7 @@ def intervals(folder: Path) -> dict[tuple[Place, str], Estimate]:
 
 
 def write(paper: Paper, made: Made) -> list[Path]:
-    """Write this machine's results as those that the paper ships; returns the files. Real-time means stay unchanged if
+    """Writes this machine's results as those that the paper ships; returns the files. Real-time means stay unchanged if
     none were made. Raises StorageError."""
     written = [bits.write(paper.folder, {place: bits.bits(hashes) for place, hashes in made.hashes.items()})]
     rows = [

@@ -37,8 +37,8 @@ def check_paper(out: Path, paper: Paper) -> dict[str, Any] | None:
 def check_whole(
     out: Path, paper: Paper, figure: str | None, runs: int, *, real: bool, full: bool, readings: bool
 ) -> None:
-    """Raise PacelineError if a page, of one figure or all, would replace one with more: other figures, more runs, other
-    `readings`, or real-time runs that this one lacks, or has only in short (not `full`). Raises StorageError."""
+    """Raises PacelineError if a page, of one figure or all, would replace one with more: other figures, more runs,
+    other `readings`, or real-time runs that this one lacks, or has only in short (not `full`). Raises StorageError."""
     there = check_paper(out, paper)
     if there is None:
         return
@@ -62,7 +62,7 @@ def check_whole(
 
 
 def write(reproduction: Reproduction, out: Path) -> Path:
-    """Write figures (SVG, PNG), tables (Parquet, CSV), manifest.json and the page, with the playground beside it if
+    """Writes figures (SVG, PNG), tables (Parquet, CSV), manifest.json and the page, with the playground beside it if
     that was built; returns the page's path. Raises StorageError."""
     for folder in ("figures", "tables"):
         files.make_directory(out / folder)

@@ -57,7 +57,7 @@ class PageServer(ThreadingHTTPServer):
         super().__init__((HOST, 0), _Handler)
 
     def server_bind(self) -> None:
-        """Bind without looking up this host's name, unlike the base class."""
+        """Binds without looking up this host's name, unlike the base class."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.server_address[1]
 
@@ -72,11 +72,11 @@ class PageServer(ThreadingHTTPServer):
         return f"{self.address}open"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore clients that went away."""
+        """Ignores clients that went away."""
 
     @contextlib.contextmanager
     def running(self) -> Iterator[PageServer]:
-        """Answer requests within the block."""
+        """Answers requests within the block."""
         thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
         thread.start()
         try:
@@ -98,10 +98,10 @@ class _Handler(BaseHTTPRequestHandler):
         return "paceline"
 
     def log_message(self, *_: object) -> None:
-        """Log nothing to the terminal."""
+        """Logs nothing to the terminal."""
 
     def parse_request(self) -> bool:
-        """Read a request's head; refuses requests that are not for this page."""
+        """Reads a request's head; refuses requests that are not for this page."""
         if not super().parse_request():
             return False
         refusal = self._refusal()
@@ -130,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.path.partition("?")[0]
 
     def do_GET(self) -> None:
-        """Send the page, or the redirect to it."""
+        """Sends the page, or the redirect to it."""
         if self._path().endswith("/open"):
             self.send_response(HTTPStatus.FOUND)
             self.send_header("Location", f"/{self.server.token}/#{self.server.fragment}")
@@ -152,11 +152,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(body)
 
     def do_HEAD(self) -> None:
-        """Send the page's head."""
+        """Sends the page's head."""
         self.do_GET()
 
     def end_headers(self) -> None:
-        """End the head of any answer, after the common headers."""
+        """Ends the head of any answer, after the common headers."""
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cache-Control", "no-store")

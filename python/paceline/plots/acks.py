@@ -10,7 +10,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a flow's allowed rate."""
+    """Draws a flow's allowed rate."""
     axes.plot(line.data["time_s"], line.data["allowed_bps"] / 1e6, **look)
 
 

@@ -10,7 +10,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw the share of the medium's time that an interface's exchanges took."""
+    """Draws the share of the medium's time that an interface's exchanges took."""
     axes.plot(line.data["time_s"], line.data["airtime_share"], **look)
 
 

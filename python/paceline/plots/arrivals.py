@@ -14,7 +14,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a flow's delays."""
+    """Draws a flow's delays."""
     column = "owd_s" if "owd_s" in line.data.columns else "jitter_s"
     finite = line.data.filter(pl.col(column).is_finite())
     axes.plot(finite["time_s"], finite[column] * 1e3, **look)

@@ -99,7 +99,7 @@ def figure(charts: Chart | Sequence[Chart], width: str) -> Figure:
 
 
 def _name_up(made: Figure, chart: Chart, axes: Axes | None) -> None:
-    """Label the measure beside the only row of axes, else beside all rows."""
+    """Labels the measure beside the only row of axes, else beside all rows."""
     _, unit = scale(chart.measure, chart.reach)
     label = _labelled(what(chart), unit or unit_of(chart.measure))
     if not chart.alike:
@@ -112,7 +112,7 @@ def _name_up(made: Figure, chart: Chart, axes: Axes | None) -> None:
 
 
 def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, many: int) -> None:
-    """Draw a curve: a line on a numerical axis, points side by side on a categorical one."""
+    """Draws a curve: a line on a numerical axis, points side by side on a categorical one."""
     look = _look(index)
     rows = curve.data.with_columns(pl.col("x") / _unit_of_x(chart)[0])
     if chart.number is None:

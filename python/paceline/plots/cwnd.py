@@ -13,7 +13,7 @@ from paceline.plots.timeline import Kind, Line, without
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a flow's window."""
+    """Draws a flow's window."""
     data = line.data
     axes.plot(data["time_s"], data["cwnd_packets"], **look)
     if line.count > 1:

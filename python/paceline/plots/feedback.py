@@ -11,7 +11,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw the delays and losses that each feedback packet reports."""
+    """Draws the delays and losses that each feedback packet reports."""
     known = line.data.filter(pl.col("delay_s").is_finite())
     axes.plot(known["time_s"], known["delay_s"] * 1e3, **look)
     lost = known.filter(pl.col("lost_packets") > 0)

@@ -19,7 +19,7 @@ STANDS_S = 0.15
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw the mean delay of a flow's frames; nothing for an interval without a frame."""
+    """Draws the mean delay of a flow's frames; nothing for an interval without a frame."""
     shown = line.data.filter(pl.col("frame_delay_s").is_finite())
     axes.plot(shown["time_s"], shown["frame_delay_s"] * 1e3, **look)
     stands = line.data["picture_age_s"].to_numpy()

@@ -11,7 +11,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def round_trips(axes: Axes, line: Line, look: dict[str, Any], counter: str, event: str) -> None:
-    """Draw a flow's smoothed RTT, and a tick each time that the column `counter` grows, labelled `event`."""
+    """Draws a flow's smoothed RTT, and a tick each time that the column `counter` grows, labelled `event`."""
     data = line.data
     axes.plot(data["time_s"], data["srtt_s"] * 1e3, **look)
     grew = data.filter(pl.col(counter).diff() > 0)
@@ -32,7 +32,7 @@ def round_trips(axes: Axes, line: Line, look: dict[str, Any], counter: str, even
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a flow's smoothed RTT."""
+    """Draws a flow's smoothed RTT."""
     round_trips(axes, line, look, "retransmits", "retransmission")
     if line.count == 1:
         least = line.data["rtt_min_s"] * 1e3

@@ -14,7 +14,7 @@ from matplotlib.legend import Legend
 def outside(
     figure: Figure, handles: Sequence[Artist], place: Any, title: str = "", **look: Any
 ) -> Legend | None:
-    """Put the entries, if any, at matplotlib's `place` ("outside lower center"), in as few rows as the width allows;
+    """Puts the entries, if any, at matplotlib's `place` ("outside lower center"), in as few rows as the width allows;
     the figure grows by them. `look` goes to `Figure.legend`."""
     for rows in range(1, len(handles) + 1):
         columns = math.ceil(len(handles) / rows)

@@ -10,7 +10,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw the cumulative count."""
+    """Draws the cumulative count."""
     # real QUIC reports no timeouts, only losses
     indications = line.data["fast_retransmits"] + line.data["timeout_series"].fill_null(0)
     axes.plot(line.data["time_s"], indications.cum_sum(), **look)

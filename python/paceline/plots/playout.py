@@ -10,7 +10,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a stream's buffer."""
+    """Draws a stream's buffer."""
     axes.plot(line.data["time_s"], line.data["buffer_s"], **look)
 
 

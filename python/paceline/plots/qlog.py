@@ -12,7 +12,7 @@ from paceline.plots.timeline import Kind, Line, without
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a connection's smoothed RTT."""
+    """Draws a connection's smoothed RTT."""
     round_trips(axes, line, look, "lost_packets", "loss")
     if line.count == 1:
         for column, colour, name in (

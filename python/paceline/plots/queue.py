@@ -11,7 +11,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a queue's length, which holds from one sample to the next."""
+    """Draws a queue's length, which holds from one sample to the next."""
     axes.step(line.data["time_s"], line.data["packets"], where="post", **{"linewidth": 0.8, **look})
 
 

@@ -42,7 +42,7 @@ def averaged(data: pl.DataFrame, length_s: float, column: str = "goodput_bps") -
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a flow's rate: each mean over its bin."""
+    """Draws a flow's rate: each mean over its bin."""
     length, column = bin_s(span_s), _column(line.data)
     means = averaged(line.data, length, column)
     if means.is_empty():

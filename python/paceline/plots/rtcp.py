@@ -13,7 +13,7 @@ from paceline.plots.timeline import Kind, Line, draw_beside
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a flow's allowed rate, which holds from one report to the next."""
+    """Draws a flow's allowed rate, which holds from one report to the next."""
     axes.plot(line.data["time_s"], line.data["allowed_bps"] / 1e6, drawstyle="steps-post", **look)
     # The controller determines which of them exists.
     measured = "bottleneck_bps" in line.data.columns and line.data["bottleneck_bps"].is_finite().any()

@@ -10,7 +10,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a flow's sequence numbers."""
+    """Draws a flow's sequence numbers."""
     axes.plot(line.data["time_s"], line.data["sequence_packets"], **look)
 
 

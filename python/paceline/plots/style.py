@@ -77,14 +77,14 @@ def line_of(index: int) -> dict[str, Any]:
 
 
 def from_zero(axes: Iterable[Axes]) -> None:
-    """Make y axes of a common scale begin at zero; if all drawn values are zero, they end at 1."""
+    """Makes y axes of a common scale begin at zero; if all drawn values are zero, they end at 1."""
     every = list(axes)
     every[0].set_ylim(bottom=0)
     ends_at_one(every)
 
 
 def ends_at_one(axes: Sequence[Axes]) -> None:
-    """Make y axes of a common scale go from 0 to 1 if all drawn values are zero: matplotlib's default is -0.055 to
+    """Makes y axes of a common scale go from 0 to 1 if all drawn values are zero: matplotlib's default is -0.055 to
     0.055."""
     drawn = (np.asarray(line.get_ydata(), dtype=float) for one in axes for line in one.lines)
     if not any((np.isfinite(values) & (values != 0)).any() for values in drawn):
@@ -110,7 +110,7 @@ def save(
     formats: Sequence[str] | None = None,
     dots_per_inch: int = DOTS_PER_INCH,
 ) -> list[Path]:
-    """Write the figure in the format of the path's ending (.svg, .png, .pdf), else as path.svg and path.png; with
+    """Writes the figure in the format of the path's ending (.svg, .png, .pdf), else as path.svg and path.png; with
     `formats`, in those, and the whole path is the name. Raises StorageError."""
     base, wanted = (Path(path), formats) if formats else target(Path(path))
     written = []

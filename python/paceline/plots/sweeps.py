@@ -111,7 +111,7 @@ def chart(
     labels: Mapping[str, str] | None = None,
     xlabel: str = "",
 ) -> Chart:
-    """Select a sweep's data for a figure: see `Results.plot`. Raises PacelineError."""
+    """Selects a sweep's data for a figure: see `Results.plot`. Raises PacelineError."""
     if not results.axes:
         raise PacelineError("these results are not a sweep: no varied path can be the axis")
     table, measure = metrics_in(results, [y])[0]

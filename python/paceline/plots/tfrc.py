@@ -11,7 +11,7 @@ from paceline.plots.timeline import Kind, Line, draw_beside
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a flow's allowed rate."""
+    """Draws a flow's allowed rate."""
     finite = line.data.filter(pl.col("allowed_bps").is_finite())
     axes.plot(finite["time_s"], finite["allowed_bps"] / 1e6, **look)
     draw_beside(axes, line, "receive_bps", "receive rate")

@@ -60,7 +60,7 @@ def while_busy(data: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw_beside(axes: Axes, line: Line, column: str, label: str) -> None:
-    """Draw a single flow's other rate, in grey: a column in bit/s, where it is finite."""
+    """Draws a single flow's other rate, in grey: a column in bit/s, where it is finite."""
     if line.count > 1 or column not in line.data.columns:
         return
     known = line.data.filter(pl.col(column).is_finite())
@@ -190,7 +190,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[Key]) -> list[str]:
-    """Draw a panel, with each line's colour by its index in `named`; returns the lines left out because they are
+    """Draws a panel, with each line's colour by its index in `named`; returns the lines left out because they are
     empty."""
     axes.set_title(panel.title)
     if panel.warmup_s > 0:

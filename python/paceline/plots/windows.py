@@ -10,7 +10,7 @@ from paceline.plots.timeline import Kind, Line
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draw a flow's window limit, from each decision to the next, where there is one."""
+    """Draws a flow's window limit, from each decision to the next, where there is one."""
     data = line.data
     axes.step(data["time_s"], data["window_packets"], where="post", **look)
     if line.count == 1:

@@ -57,7 +57,7 @@ def contour(x: Sequence[float], y: Sequence[float]) -> Contour | None:
 
 
 def draw(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study, plot: Plot, page: str) -> None:
-    """Draw an ellipse for each point of the study, its median a circle; a series has one colour."""
+    """Draws an ellipse for each point of the study, its median a circle; a series has one colour."""
     pens = dict(zip((s.key for s in study.series), colours.of_series(study), strict=True))
     of_x, of_y = reproduction.paper.metrics[str(plot.over)], reproduction.paper.metrics[plot.metric]
     for place, series, level in places(study):

@@ -204,7 +204,7 @@ def _publish(
     slots: Slots,
     lines: tuple[list[str], list[str], list[int]],
 ) -> None:
-    """Draw the published values, each beside our point that it is compared with."""
+    """Draws the published values, each beside our point that it is compared with."""
     keys, labels, pens = lines
     seen: dict[tuple[str, str], int] = {}
     for key, level, value, bound in published_points(reproduction, plot):
@@ -395,7 +395,7 @@ def _height_in(reproduction: Reproduction, study: Study, plot: Plot) -> float:
 
 
 def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Picture:
-    """Draw one plot of a study."""
+    """Draws one plot of a study."""
     with matplotlib.rc_context(STYLE):
         # An SVG has 72 points per inch, and positions of marks are in points.
         size = (_WIDTH_IN, _height_in(reproduction, study, plot))
@@ -426,7 +426,7 @@ def draw(reproduction: Reproduction, study: Study, plot: Plot) -> Picture:
 
 
 def _finish(drawn: Picture, axes: Axes, reproduction: Reproduction, study: Study, plot: Plot) -> None:
-    """Add labels, limits and legend."""
+    """Adds labels, limits and legend."""
     lying = _lies(study, plot)
     across, up = x_label(reproduction, study, plot), y_label(reproduction, plot)
     room = (size := drawn.figure.get_size_inches() * POINTS_PER_INCH)[1] * 0.72
@@ -495,7 +495,7 @@ def svg(drawn: Picture) -> bytes:
 
 
 def write(pictures: dict[str, Picture], folder: Path) -> None:
-    """Write every plot as SVG and PNG. Raises StorageError."""
+    """Writes every plot as SVG and PNG. Raises StorageError."""
     for key, drawn in pictures.items():
         files.write_whole(folder / f"figure-{key}.png", _saved(drawn, "png"))
         files.write_whole(folder / f"figure-{key}.svg", svg(drawn))

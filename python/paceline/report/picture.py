@@ -32,7 +32,7 @@ def gid(kind: str, *words: str) -> str:
 
 
 def tag(artists: Artist | Iterable[Any] | None, series: str, name: str | None = None) -> None:
-    """Assign artists to a series, with which they are hidden, and to a legend entry by `name`."""
+    """Assigns artists to a series, with which they are hidden, and to a legend entry by `name`."""
     if artists is None:
         return
     if isinstance(artists, Artist):
@@ -70,12 +70,12 @@ class Picture:
     """Empty until it is made."""
 
     def mark(self, axes: Axes, x: float, y: float, series: str, text: str, **more: Any) -> None:
-        """Register a point; `name` is its line's legend entry, if not its series' key."""
+        """Registers a point; `name` is its line's legend entry, if not its series' key."""
         if math.isfinite(x) and math.isfinite(y):
             self.marks.append(Mark(axes, x, y, series, more.pop("name", series), text, **more))
 
     def enter(self, handle: Any, series: str, name: str | None = None) -> None:
-        """Put a handle with a label into the legend, once."""
+        """Puts a handle with a label into the legend, once."""
         if all(handle.get_label() != there.get_label() for there, _, _ in self.entries):
             self.entries.append((handle, series, name or series))
 

@@ -30,7 +30,7 @@ class Opening:
 
 
 def put_beside(folder: Path) -> bool:
-    """Copy the playground into a page's folder, replacing an earlier build's; returns whether there is one. Raises
+    """Copies the playground into a page's folder, replacing an earlier build's; returns whether there is one. Raises
     StorageError."""
     page, beside = playground.page(), folder / playground.NAME
     if page is None:

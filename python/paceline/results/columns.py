@@ -53,7 +53,7 @@ def measures_by_table() -> dict[str, list[str]]:
 
 
 def check_metrics(metrics: Sequence[str]) -> None:
-    """Raise PacelineError for a metric that no scenario has."""
+    """Raises PacelineError for a metric that no scenario has."""
     known = measures_by_table()
     for name in metrics:
         matching(name, known)

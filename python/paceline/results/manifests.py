@@ -91,12 +91,12 @@ def manifest(path: Path) -> dict[str, Any]:
 
 
 def check_sweep(path: Path, found: Mapping[str, Any]) -> None:
-    """Raise StorageError if a sweep's manifest does not say which runs it has."""
+    """Raises StorageError if a sweep's manifest does not say which runs it has."""
     _check(path, found, Sweep)
 
 
 def check_varied(path: Path, varied: Collection[str], columns: Sequence[str]) -> None:
-    """Raise StorageError if the runs table has a varied path (a column before the seed) that the manifest lacks: the
+    """Raises StorageError if the runs table has a varied path (a column before the seed) that the manifest lacks: the
     sweep's points would be taken for runs of one."""
     before = columns[: columns.index("seed")]
     unknown = [name for name in before if name not in varied]
@@ -127,7 +127,7 @@ def _check(path: Path, value: object, kind: Any, before: str = "") -> None:
 
 
 def _check_axes(path: Path, vary: Mapping[str, list[Any]], together: list[list[str]]) -> None:
-    """Raise StorageError for paths that cannot vary together, and for too many points."""
+    """Raises StorageError for paths that cannot vary together, and for too many points."""
     named = [name for names in together for name in names]
     for names in together:
         unknown = [name for name in names if name not in vary]

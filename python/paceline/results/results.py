@@ -149,7 +149,7 @@ def summarise(
     confidence: float = CONFIDENCE,
     endless: Callable[[pl.DataFrame], bool] = endless_in,
 ) -> pl.DataFrame:
-    """Summarise each measure over the rows that agree in the columns `by`: see `paceline.interval`.
+    """Summarises each measure over the rows that agree in the columns `by`: see `paceline.interval`.
 
     Long form: `by`, measure, unit, n, mean, sd, low, high, values, rows, kind, and the other columns of an interval;
     groups in order of first appearance. `low` and `high` bound the mean, and are null unless `kind` is "t". `n` counts
@@ -201,7 +201,7 @@ class Results:
     @classmethod
     @checked()
     def read(cls, directory: str | Path) -> Results:
-        """Read the results from the directory of a run or a finished sweep, as `write` left them; without `records`.
+        """Reads the results from the directory of a run or a finished sweep, as `write` left them; without `records`.
 
         Raises PacelineError if it is no such directory, StorageError for a damaged one.
         """
@@ -414,7 +414,7 @@ class Results:
         return pl.concat(parts, how="diagonal")
 
     def write_series(self, directory: Path) -> None:
-        """Write each recording as series-KIND.parquet, and remove those of an earlier run. Recordings on disk are
+        """Writes each recording as series-KIND.parquet, and removes those of an earlier run. Recordings on disk are
         copied in parts, so that they need not fit into memory. Raises StorageError."""
         for kind in ALL_SERIES:
             path = directory / f"series-{kind}.parquet"
@@ -479,7 +479,7 @@ class Results:
         width: str = "column",
         seed: int | None = None,
     ) -> Figure:
-        """Plot a recording `y` ("cwnd", "queue", "gauges") over time, in the run with `seed`, by default the first; or
+        """Plots a recording `y` ("cwnd", "queue", "gauges") over time, in the run with `seed`, by default the first; or
         a sweep's measure `y` ("goodput_bps", "queues.mean_packets") with its intervals.
 
         For a sweep, `x` is the axis and each value of `by` has a curve: varied paths, or endings that identify them, or
@@ -496,7 +496,7 @@ class Results:
 
     @checked()
     def write(self, directory: str | Path) -> None:
-        """Write a run directory: manifest.json, then recordings and tables as Parquet, `runs` last. An earlier run's
+        """Writes a run directory: manifest.json, then recordings and tables as Parquet, `runs` last. An earlier run's
         files are removed. Raises StorageError."""
         from paceline.results import store  # noqa: PLC0415 (it stands on this module)
 

@@ -28,7 +28,7 @@ _LOCK = ".lock"
 
 @contextmanager
 def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
-    """Create the directory and lock it until the block ends. Raises PacelineError if it holds something other than
+    """Creates the directory and locks it until the block ends. Raises PacelineError if it holds something other than
     results of this kind, or if another command writes there; StorageError."""
     from filelock import FileLock, Timeout  # noqa: PLC0415 (only where there is a directory)
 
@@ -58,7 +58,7 @@ def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
 
 
 def _clear_parts(directory: Path) -> None:
-    """Remove partial files of commands that were killed."""
+    """Removes partial files of commands that were killed."""
     for folder in (directory, directory / "runs"):
         for path in folder.iterdir() if folder.is_dir() else ():
             if files.is_part(path):
@@ -70,7 +70,7 @@ _TABLES = (".csv", ".json", ".parquet")
 
 
 def _refuse_file(directory: Path) -> None:
-    """Raise PacelineError for a directory that does not exist and has the name of a figure or table."""
+    """Raises PacelineError for a directory that does not exist and has the name of a figure or table."""
     ending = directory.suffix.lower()
     if directory.is_dir() or ending not in (*_FIGURES, *_TABLES):
         return
@@ -84,7 +84,7 @@ def _refuse_file(directory: Path) -> None:
 
 @contextmanager
 def claim(directory: str | Path | None, kind: str) -> Iterator[None]:
-    """Create a directory of results, or take over an earlier one of the same kind ("run", "watch", ...), and lock it
+    """Creates a directory of results, or takes over an earlier one of the same kind ("run", "watch", ...), and locks it
     until the block ends; does nothing for None. Raises PacelineError if it holds something else, or if another command
     writes there."""
     if directory is None:
@@ -153,7 +153,7 @@ class Store:
         return RunRecord(seed, kept["summary"], series, kept.get("labels", {}))
 
     def put(self, key: str, run: RunRecord) -> RunRecord:
-        """Store a finished run, whose recordings are then only on disk. The summary is written last: it marks the run
+        """Stores a finished run, whose recordings are then only on disk. The summary is written last: it marks the run
         as finished. Raises StorageError."""
         series = self.series(key, list(run.series))
         for kind, path in series.paths.items():
@@ -162,7 +162,7 @@ class Store:
         return RunRecord(run.seed, run.summary, series, run.labels)
 
     def relabel(self, key: str, run: RunRecord) -> None:
-        """Store a run again under its current labels: a further value can change the labels' type, to other numbers or
+        """Stores a run again under its current labels: a further value can change the labels' type, to other numbers or
         to words. Raises StorageError."""
         kept = {"seed": run.seed, "labels": run.labels, "series": list(run.series), "summary": run.summary}
         files.write_whole(self.runs / f"{key}.json", json.dumps(kept))
@@ -172,7 +172,7 @@ class Store:
         return OnDisk({kind: self.runs / f"{key}-{kind}.parquet" for kind in kinds})
 
     def clear(self) -> None:
-        """Remove all runs."""
+        """Removes all runs."""
         # Remove the files that mark runs as finished first.
         for path in sorted(self.runs.iterdir(), key=lambda path: path.suffix != ".json"):
             files.remove(path)
@@ -260,7 +260,7 @@ _OURS = frozenset(
 
 
 def begin(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a directory's manifest before anything else, so that an interrupted one (by a full disk, for example) is
+    """Writes a directory's manifest before anything else, so that an interrupted one (by a full disk, for example) is
     recognised. Tables of an earlier content, which would be mistaken for the new one's, are removed. Raises
     StorageError."""
     files.remove(directory / _WHOLE)
@@ -271,8 +271,8 @@ def begin(directory: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def write_tables(results: Results, directory: Path, *, statistics: bool = True) -> None:
-    """Write the recordings, the notices and every table as Parquet; with `statistics` also as CSV, with statistics over
-    the seeds. The table of runs is written last. Raises StorageError."""
+    """Writes the recordings, the notices and every table as Parquet; with `statistics` also as CSV, with statistics
+    over the seeds. The table of runs is written last. Raises StorageError."""
     results.write_series(directory)
     tables = [("notices", results.notices)]
     for name in sorted(TABLES, key=lambda name: name == "runs"):

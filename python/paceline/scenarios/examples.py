@@ -36,7 +36,7 @@ def sentence(text: str) -> str:
 
 
 def copy_example(name: str, out: Path | None = None, *, force: bool = False) -> list[Path]:
-    """Copy an example to `out`, by default NAME.toml, with the files that it names; returns the written files.
+    """Copies an example to `out`, by default NAME.toml, with the files that it names; returns the written files.
 
     Replaces existing files only with `force`. Raises PacelineError, StorageError.
     """
@@ -77,7 +77,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def begin(name: str, *, force: bool = False) -> Path:
-    """Write a commented scenario of two flows as NAME.toml. Raises PacelineError if the file exists and `force` is not
+    """Writes a commented scenario of two flows as NAME.toml. Raises PacelineError if the file exists and `force` is not
     given, StorageError."""
     path = Path(f"{name.removesuffix('.toml')}.toml")
     free(path, force=force)
@@ -87,7 +87,7 @@ def begin(name: str, *, force: bool = False) -> Path:
 
 
 def free(path: Path, *, force: bool) -> None:
-    """Raise PacelineError if the file exists and may not be replaced."""
+    """Raises PacelineError if the file exists and may not be replaced."""
     if path.exists() and not force:
         raise PacelineError(f"{path} exists already: {option('force', True)} replaces it")
 

@@ -74,13 +74,13 @@ class Trace:
 
 @checked(trace_format=TEXT)
 def read(path: str | Path, trace_format: str | None = None) -> Trace:
-    """Read the trace in a file, in the named format or the one that it looks like. Raises PacelineError,
+    """Reads the trace in a file, in the named format or the one that it looks like. Raises PacelineError,
     StorageError."""
     return of_text(files.read_text(Path(path)), str(path), trace_format)
 
 
 def of_text(text: str, name: str, trace_format: str | None = None) -> Trace:
-    """Read a trace from text; `name` is its file's. Raises PacelineError."""
+    """Reads a trace from text; `name` is its file's. Raises PacelineError."""
     try:
         found, lasts_s, times, values, latencies = _core.trace(text, trace_format)
     except ValueError as error:

@@ -30,7 +30,7 @@ Schemes = Mapping[str, type]
 def load(
     scenario: ScenarioLike, changes: Mapping[str, Any] | None = None, schemes: Schemes | None = None
 ) -> Scenario:
-    """Load a scenario (a TOML file, TOML text, a dict of it, or a loaded one), with some values replaced.
+    """Loads a scenario (a TOML file, TOML text, a dict of it, or a loaded one), with some values replaced.
 
     `changes` maps TOML paths such as "flow.media.cc" to values: text as in a file ("50 ms"), numbers, booleans, lists
     or tables; the result is validated as a whole. "examples/NAME.toml" and "papers/KEY/NAME.toml" name the package's
@@ -158,7 +158,7 @@ def _traces(scenario: Scenario) -> list[str]:
 
 @checked()
 def parse(text: str, base_dir: str | Path = ".", name: str = "scenario") -> Scenario:
-    """Load a scenario from TOML text; trace files are looked up from `base_dir`. Raises ScenarioError, and warns as
+    """Loads a scenario from TOML text; trace files are looked up from `base_dir`. Raises ScenarioError, and warns as
     `load` does."""
     return _warned(Scenario.parse(text, str(base_dir), name))
 

@@ -20,7 +20,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def check(scenarios: Sequence[_core.Scenario], at_once: int) -> None:
-    """Raise PacelineError if `at_once` runs of the largest of these scenarios need more memory than this process may
+    """Raises PacelineError if `at_once` runs of the largest of these scenarios need more memory than this process may
     have."""
     flows = max((scenario.instances for scenario in scenarios), default=0)
     if flows * _FLOW * at_once <= _FREE or (free := free_bytes()) is None or flows * _FLOW * at_once <= free:

@@ -103,7 +103,8 @@ def check_recordings(
 
 
 def check_recorded(scenarios: Sequence[_core.Scenario], record: Sequence[str], every_s: float) -> None:
-    """Warn of recordings that none of these scenarios has. Raises PacelineError if one ends before the first sample."""
+    """Warns of recordings that none of these scenarios has. Raises PacelineError if one ends before the first
+    sample."""
     shortest = min((scenario.duration_s for scenario in scenarios), default=every_s)
     if record and every_s > shortest:
         raise PacelineError(
@@ -157,7 +158,7 @@ def simulate(
     watch: _core.Watch,
     captured: Captured | None,
 ) -> _core.RunOutput:
-    """Run once. Raises what `_core.run` raises; for a capture StorageError and PacelineError."""
+    """Runs once. Raises what `_core.run` raises; for a capture StorageError and PacelineError."""
     if captured is None:
         return _core.run(scenario, seed, list(record), record_every_s, watch)
     try:
@@ -184,8 +185,8 @@ def run_points(
     executor: ExecutorLike | None = None,
     failures: dict[int, ControllerError] | None = None,
 ) -> list[RunRecord]:
-    """Run every point with every seed, or its own; records in the order of points, then seeds. `shard` selects its part
-    of them. `executor` replaces this process' threads. If `failures` is given, the errors of runs whose controller
+    """Runs every point with every seed, or its own; records in the order of points, then seeds. `shard` selects its
+    part of them. `executor` replaces this process' threads. If `failures` is given, the errors of runs whose controller
     failed go there, by their position in that order, and cause no warning or exception.
 
     Runs in `store` are reused, and others are stored there as they finish. Raises Interrupted on Ctrl-C (after running
@@ -211,7 +212,7 @@ def run_points(
 def _made(
     making: _Making, crew: Crew, workers: int, failures: dict[int, ControllerError] | None
 ) -> list[RunRecord]:
-    """Let a crew make the runs. Raises what `run_points` does."""
+    """Lets a crew make the runs. Raises what `run_points` does."""
     try:
         while making.waiting or not crew.is_idle():
             making.report(crew)
@@ -319,7 +320,7 @@ class _Making:
         return self._keep(i, RunRecord.of(seed, output, point.labels))
 
     def take(self, made: Sequence[Made]) -> None:
-        """Accept finished runs."""
+        """Accepts finished runs."""
         for one in made:
             if isinstance(one.record, ControllerError):
                 self._failed[one.number] = one.record
@@ -327,7 +328,7 @@ class _Making:
                 self.done[one.number] = one.record
 
     def report(self, crew: Crew) -> None:
-        """Report the progress."""
+        """Reports the progress."""
         if self._progress:
             # Summing the same shares in another order can give slightly less.
             over = len(self.done) + len(self._failed) + crew.share()

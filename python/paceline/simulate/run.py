@@ -39,7 +39,7 @@ def run(
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Run a scenario (a TOML file's path, or a loaded one) with seeds seed, seed + 1, ..., seed + runs - 1.
+    """Runs a scenario (a TOML file's path, or a loaded one) with seeds seed, seed + 1, ..., seed + runs - 1.
 
     `seed` defaults to the scenario's; `set` replaces values at TOML paths; `record` names what to record over time
     (cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, frames, airtime, windows), every
@@ -98,7 +98,7 @@ def run(
 
 
 def of_one_run(runs: int, until: str | Sequence[str] = (), **places: str | Path | None) -> None:
-    """Raise PacelineError if one of these `places`, which are written during a run, is set and there are several
+    """Raises PacelineError if one of these `places`, which are written during a run, is set and there are several
     runs."""
     for word, where in places.items():
         if where is not None and runs != 1:

@@ -82,7 +82,7 @@ class Until:
 
     @classmethod
     def parse(cls, text: str) -> Until:
-        """Read [TABLE.]MEASURE [of NAME] PRECISION, the precision in per cent of the mean or in the measure's unit.
+        """Reads [TABLE.]MEASURE [of NAME] PRECISION, the precision in per cent of the mean or in the measure's unit.
         NAME is a flow, link, group or the like, or COLUMN=NAME. Raises PacelineError."""
         found = re.fullmatch(r"(?:(\w+)\.)?(\w+)(?:\s+of\s+(\S+))?\s+([\d.eE+-]+\s*\S*)", text.strip())
         if found is None:
@@ -180,7 +180,7 @@ def run_until(
     progress: Progress | None = None,
     **how: Any,
 ) -> list[RunRecord]:
-    """Run each point until its numbers have the requested precision, with seeds seed, seed + 1, ...: at least `least`
+    """Runs each point until its numbers have the requested precision, with seeds seed, seed + 1, ...: at least `least`
     runs (and `LEAST`), at most `most`. Records in the order of points, then seeds. Warns of numbers that lack the
     precision at `most`. `progress` receives an estimate of the total number of runs from the scatter so far. Further
     arguments are those of `points.run_points`, whose exceptions it raises.

@@ -56,7 +56,7 @@ class Crew(Protocol):
         """How many more jobs it can take now."""
 
     def hand(self, numbers: Sequence[int]) -> None:
-        """Accept those jobs."""
+        """Accepts those jobs."""
 
     def is_idle(self) -> bool:
         """Whether it has no jobs."""
@@ -68,10 +68,10 @@ class Crew(Protocol):
         """The finished share of unfinished jobs, in runs."""
 
     def stop(self) -> list[Made]:
-        """End all jobs; returns those that had finished by then."""
+        """Ends all jobs; returns those that had finished by then."""
 
     def close(self) -> None:
-        """Release its resources, once it is idle."""
+        """Releases its resources, once it is idle."""
 
 
 class Threads:
@@ -147,7 +147,7 @@ class Answer:
 
 
 def make(batch: Batch) -> Answer:
-    """Make the runs of a batch, one after the other, in a worker."""
+    """Makes the runs of a batch, one after the other, in a worker."""
     if batch.build != _core.build():
         where = f"{platform.node()}, process {os.getpid()}"
         return Answer(refused=f"a worker ({where}) has Paceline {_core.build()}, and this is {batch.build}")

@@ -62,7 +62,7 @@ def _field(metric: Metric, summary: Mapping[str, Any], recordings: Recordings) -
 
 
 def check_found(where: str, metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> None:
-    """Raise PaperError if none of these summaries has a metric's rows or field, although they have its table: the
+    """Raises PaperError if none of these summaries has a metric's rows or field, although they have its table: the
     metric would silently be missing everywhere."""
     if metric.table in (None, INTERVALS, *SERIES):
         return

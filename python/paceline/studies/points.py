@@ -68,7 +68,7 @@ def point(
 
 
 def check_change(paper: Paper, study: Study, place: Place, first: Point) -> None:
-    """Raise PaperError if a study's change gives an invalid scenario, tested with an instant in mid-run."""
+    """Raises PaperError if a study's change gives an invalid scenario, tested with an instant in mid-run."""
     if study.change:
         point(paper, study, place, at_s=first.scenario.duration_s / 2)
 

@@ -319,7 +319,7 @@ def run(
     runner: Callable[..., list[RunRecord]] = run_points,
     real_time: Runner | None = None,
 ) -> Reproduction:
-    """Run a paper; its real-time points with `real_time`, or not at all without it, as many runs side by side as the
+    """Runs a paper; its real-time points with `real_time`, or not at all without it, as many runs side by side as the
     machine can carry and `workers` allows; `executor` makes the simulated ones. Finished runs in `store` are used
     again. `progress` counts runs, with `real_time` seconds.
 
@@ -371,7 +371,7 @@ def _run(
     def made(
         what: Sequence[Point], own_seeds: Sequence[int], recorded: Recorded | None, world: World
     ) -> list[RunRecord]:
-        """Run these points, as the next part of the whole."""
+        """Runs these points, as the next part of the whole."""
         nonlocal before, ended
         whole = sum(len(point.seeds or own_seeds) for point in what) * worth[world]
 
@@ -448,7 +448,7 @@ def _take(
     values: measure.Values,
     tables: dict[Place, pl.DataFrame],
 ) -> None:
-    """Assign the metrics and recordings of a point's runs to all of its places."""
+    """Assigns the metrics and recordings of a point's runs to all of its places."""
     series = [record.series for record in own]
     # Studies cut the runs into different intervals.
     by_cut: dict[float | None, dict[str, list[float]]] = {}
@@ -472,7 +472,7 @@ def _take_seconds(
     values: measure.Values,
     tables: dict[Place, pl.DataFrame],
 ) -> None:
-    """Make the second runs, and assign their results."""
+    """Makes the second runs, and assigns their results."""
     what = [point for second in again for point in second.points(paper)]
     records = iter(make(what) if what else ())
     for second in again:
@@ -485,7 +485,7 @@ def _take_seconds(
 
 
 def _check_found(paper: Paper, firsts: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Raise PaperError for a metric that a study shows and that none of its runs has. `firsts` are summaries of
+    """Raises PaperError for a metric that a study shows and that none of its runs has. `firsts` are summaries of
     simulated runs by study: real ones lack what cannot be measured there."""
     for key, summaries in firsts.items():
         study = paper.studies[key]

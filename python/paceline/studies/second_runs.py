@@ -39,7 +39,7 @@ class SecondRuns:
         return [points.point(paper, study, self.place, at_s=at_s, seed=first.seed) for first, at_s in pairs]
 
     def check(self, paper: Paper, made: Sequence[RunRecord]) -> None:
-        """Raise PaperError if a second run differs from the first one before the instant: a change must not affect its
+        """Raises PaperError if a second run differs from the first one before the instant: a change must not affect its
         own instant."""
         for first, then, record in zip(self.instants, _instants(paper, self.change, made), made, strict=True):
             if then != first:

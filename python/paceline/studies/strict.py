@@ -50,7 +50,7 @@ def _checked(where: str, value: Any, kind: type | tuple[type, ...]) -> Any:
 
 
 def check_distinct(where: str, what: str, names: Sequence[str]) -> None:
-    """Raise PaperError for a name given twice: references to it would be ambiguous."""
+    """Raises PaperError for a name given twice: references to it would be ambiguous."""
     for name in names:
         if names.count(name) > 1:
             raise PaperError(f"{where}: {what} {name!r} is given twice")

@@ -135,7 +135,7 @@ class Verdict:
 
 
 def judge(published: Published, ours: Sample | None) -> Verdict:
-    """Compare ours (None: not run; without values: no result) with the published value; see the module's docstring."""
+    """Compares ours (None: not run; without values: no result) with the published value; see the module's docstring."""
     if ours is None or not ours.values or not math.isfinite(ours.mean):
         missing = "not all of its points were run" if ours is None else "our runs give no value for it"
         return Verdict(Outcome.OPEN, missing)

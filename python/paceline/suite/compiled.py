@@ -154,7 +154,7 @@ def _refusal(suite: Suite, whole: Study, subject: Subject) -> str | None:
 
 
 def _check_real(whole: Study, point: Point) -> None:
-    """Raise PacelineError if a point cannot run in real time."""
+    """Raises PacelineError if a point cannot run in real time."""
     if whole.change:
         raise PacelineError(
             "a change at an instant of the run needs a second run that repeats the first; real time cannot repeat one"

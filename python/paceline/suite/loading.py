@@ -25,7 +25,7 @@ Word = TypeVar("Word", Kind, Rule)
 
 
 def load(name_or_path: str, specs: Path | None = None) -> Suite:
-    """Read a suite by its key or folder; a suite of specifications takes its cases from the folder `specs`, and has
+    """Reads a suite by its key or folder; a suite of specifications takes its cases from the folder `specs`, and has
     none without it. Raises SuiteError for an unknown suite or a mistake in its files."""
     folder, place = find(name_or_path)
     name = f"{place if place == folder else folder.name}/{SUITE}"
@@ -223,7 +223,7 @@ def _check(where: str, value: Any) -> Check:
 
 
 def _check_expressions(where: str, case: Case, subject: Subject, suite: Suite) -> None:
-    """Raise SuiteError if a check names an unknown metric, series or level."""
+    """Raises SuiteError if a check names an unknown metric, series or level."""
     compiled = study(case, [subject], World.SIMULATED)
     for check in case.checks:
         at = f"{where}, check {check.key}"

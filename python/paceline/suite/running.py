@@ -146,8 +146,8 @@ def run(
     progress: Progress | None = None,
     real_time: Runner | None = None,
 ) -> Result:
-    """Run a suite for these subjects and judge each case; with `real_time` (`realtime.Emulator()`) over emulated paths,
-    where `progress` counts seconds. Finished runs in `store` are used again.
+    """Runs a suite for these subjects and judges each case; with `real_time` (`realtime.Emulator()`) over emulated
+    paths, where `progress` counts seconds. Finished runs in `store` are used again.
 
     Raises SuiteError and PaperError before anything runs, Interrupted on Ctrl-C (finished runs are in the store),
     StorageError. A case whose runs fail is undecided, with the reason.

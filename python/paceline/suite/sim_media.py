@@ -51,7 +51,7 @@ class Media:
 
 
 def read(text: str) -> Media | None:
-    """Read a part of `main_scenario_text`; None if it is not a media stream that the scenario can carry."""
+    """Reads a part of `main_scenario_text`; None if it is not a media stream that the scenario can carry."""
     found = _STREAM.fullmatch(text.removeprefix("="))
     if found is None:
         return None

@@ -257,7 +257,7 @@ def _entries(text: str, name: str) -> Entries:
 
 
 def _known(entries: Entries, why: list[str]) -> None:
-    """Append to `why` the unknown keys and what connections do not support."""
+    """Appends to `why` the unknown keys and what connections do not support."""
     why += [f"{key}: not known here" for key in entries.found if key not in _KNOWN]
     for key in ("seed_cwin", "seed_rtt"):
         if entries.whole(key, 0, 10**12) > 0:

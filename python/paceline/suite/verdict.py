@@ -77,7 +77,7 @@ class Verdict:
 
 
 def judge(threshold: Threshold | None, ours: Sample | None) -> Verdict:
-    """Compare a measurement (None: not run; without values: no result) with a threshold (None: none)."""
+    """Compares a measurement (None: not run; without values: no result) with a threshold (None: none)."""
     if ours is None or not ours.values:
         missing = "it was not run" if ours is None else "the runs give no value for it"
         return Verdict(Outcome.UNDECIDED, missing)

@@ -20,7 +20,7 @@ KIND = "suite"
 
 
 def begin(suite: Suite, subjects: Sequence[Subject], runs: int, out: Path) -> None:
-    """Write the folder's manifest before anything runs, so that a stopped one is recognised. Raises StorageError."""
+    """Writes the folder's manifest before anything runs, so that a stopped one is recognised. Raises StorageError."""
     files.write_json(out / "manifest.json", _manifest(suite, subjects, runs) | files.provenance())
 
 
@@ -35,7 +35,7 @@ def _manifest(suite: Suite, subjects: Sequence[Subject], runs: int) -> dict[str,
 
 
 def write(result: Result, out: Path) -> Path:
-    """Write figures, tables, report.md, junit.xml, verdicts.json, manifest.json and the page, with the playground
+    """Writes figures, tables, report.md, junit.xml, verdicts.json, manifest.json and the page, with the playground
     beside it if that was built; returns the page's path. Raises StorageError."""
     for folder in ("figures", "tables"):
         files.make_directory(out / folder)

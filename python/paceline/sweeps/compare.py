@@ -235,7 +235,7 @@ def compare(
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Run alternatives with the same seeds and compare them pairwise: see `Comparison`.
+    """Runs alternatives with the same seeds and compares them pairwise: see `Comparison`.
 
     `metrics` are TABLE.MEASURE, or MEASURE in the first table that has it. Holm's correction covers all comparisons in
     the table; a group of one flow is not compared besides that flow. With `out`, finished runs are stored there, an

@@ -22,7 +22,7 @@ _Runs = dict[tuple[str, int], tuple[Store, str]]
 
 @checked()
 def merge(directories: Sequence[str | Path], out: str | Path, *, fresh: bool = False) -> Results:
-    """Merge directories of the same sweep into one sweep in `out`, with all its tables; they stay unchanged.
+    """Merges directories of the same sweep into one sweep in `out`, with all its tables; they stay unchanged.
 
     They must have the same scenario, Paceline version, values and seeds. Raises PacelineError if they do not, or if a
     run is missing from all of them; StorageError.
@@ -93,7 +93,7 @@ def _check_same(first: Path, one: Mapping[str, Any], second: Path, other: Mappin
 def _take(
     store: Store, key: str, to: Store, manifest: Mapping[str, Any], labels: Mapping[str, Any], seed: int
 ) -> RunRecord:
-    """Copy a run to `to`. Raises PacelineError if it is damaged."""
+    """Copies a run to `to`. Raises PacelineError if it is damaged."""
     run = store.get(key, seed, manifest["record"])
     if run is None:
         raise PacelineError(

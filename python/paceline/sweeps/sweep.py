@@ -58,7 +58,7 @@ def sweep(
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Run a scenario at every combination of the values in `vary`, each with the same `runs` seeds.
+    """Runs a scenario at every combination of the values in `vary`, each with the same `runs` seeds.
 
     `vary` maps TOML paths to values, and tuples of paths that vary together to tuples of values (see `paceline.axes`);
     every table of the results has a column per path. With `out`, finished runs are stored there and an interrupted

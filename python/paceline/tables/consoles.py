@@ -35,5 +35,5 @@ class Piped(Plain):
     """A console whose reader may close the pipe."""
 
     def on_broken_pipe(self) -> None:
-        """Let the command handle it and exit as others do; rich would exit with code 1."""
+        """Lets the command handle it and exit as others do; rich would exit with code 1."""
         raise BrokenPipeError

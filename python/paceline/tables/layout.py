@@ -46,7 +46,7 @@ def stderr(width: int | None = None) -> Console:
 
 
 def say(console: Console, text: str) -> None:
-    """Print sentences, broken between words; a path or command longer than a line stays whole."""
+    """Prints sentences, broken between words; a path or command longer than a line stays whole."""
     for one in plain_text(text).splitlines():
         broken = textwrap.wrap(one, console.width, break_long_words=False, break_on_hyphens=False)
         for piece in broken or [""]:
@@ -54,7 +54,7 @@ def say(console: Console, text: str) -> None:
 
 
 def note(console: Console, notices: Iterable[str]) -> None:
-    """Print each notice on the tables above as a separate paragraph."""
+    """Prints each notice on the tables above as a separate paragraph."""
     for notice in notices:
         say(console, "\n" + notice)
 
@@ -162,7 +162,7 @@ def plain() -> Table:
 
 
 def show(console: Console, layouts: Sequence[Layout]) -> None:
-    """Print tables with an empty line between them."""
+    """Prints tables with an empty line between them."""
     for n, layout in enumerate(layouts):
         if n:
             console.print()

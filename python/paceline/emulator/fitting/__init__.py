@@ -22,7 +22,7 @@ MOST_BYTES = 64 << 20
 
 @checked()
 def fit(path: str | Path) -> str:
-    """Fit a path file (TOML) to a recording of a network, with comments on what was measured and what is assumed. A
+    """Fits a path file (TOML) to a recording of a network, with comments on what was measured and what is assumed. A
     recording is a capture of TCP at one end (pcap, pcapng), JSON of `iperf3 -J` or irtt, the output of `ping` or
     iperf3, or a rate trace that `rate_trace` reads.
 

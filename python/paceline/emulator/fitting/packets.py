@@ -83,7 +83,7 @@ Read = TypeVar("Read", Segment, Datagram)
 def _parsed(
     file: IO[bytes], protocol: int, parse: Callable[[int, int, bytes, _Inner], Read | None], unread: Unread
 ) -> Iterator[Read]:
-    """Parse the capture's IP packets of a protocol; unparsable ones are skipped."""
+    """Parses the capture's IP packets of a protocol; unparsable ones are skipped."""
     fragments = _Fragments()
     for time, interface, link, frame in frames(file, unread):
         packet = packet_in(link, frame, unread)

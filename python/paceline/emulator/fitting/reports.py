@@ -26,7 +26,7 @@ _TIMES = re.compile(
 
 
 def of_ping(text: str) -> Measured:
-    """Fit the output of `ping`, of one run or several. Raises PacelineError."""
+    """Fits the output of `ping`, of one run or several. Raises PacelineError."""
     sent = sum(int(count) for count, _ in _COUNTS.findall(text))
     received = sum(int(count) for _, count in _COUNTS.findall(text))
     if not 0 < received <= sent:
@@ -51,7 +51,7 @@ def of_ping(text: str) -> Measured:
 
 
 def of_iperf3(document: Mapping[str, Any]) -> Measured:
-    """Fit the output of `iperf3 -J`. Raises PacelineError."""
+    """Fits the output of `iperf3 -J`. Raises PacelineError."""
     error = document.get("error")
     if isinstance(error, str):
         raise PacelineError(f"the measurement failed: {error[:200]}")
@@ -136,7 +136,7 @@ def _datagrams(document: Mapping[str, Any]) -> Measured:
 
 
 def of_irtt(document: Mapping[str, Any]) -> Measured:
-    """Fit the output of `irtt client -o`. Raises PacelineError."""
+    """Fits the output of `irtt client -o`. Raises PacelineError."""
     least = number(document, "stats", "rtt", "min", low=0, high=LONGEST_S * 1e9)
     if not least:
         raise PacelineError("stats.rtt.min is missing: no probe was answered")
