@@ -92,5 +92,5 @@ def test_addresses_of_receivers_of_rtp() -> None:
     ],
 )
 def test_what_is_no_address_of_a_receiver_of_rtp_is_said(address: str) -> None:
-    with pytest.raises(PacelineError, match=r"rtp://HOST:PORT|no port|payload type|1 to 14"):
+    with pytest.raises(PacelineError, match=r"rtp://HOST:PORT|must be 1 to 65535|payload type|1 to 14"):
         Receiver.parse(address)

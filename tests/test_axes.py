@@ -119,7 +119,9 @@ def test_combinations_step_together_and_apart() -> None:
         {"a": 2, "b": "y", "c": "u"},
         {"a": 2, "b": "y", "c": "v"},
     ]
-    with pytest.raises(PacelineError, match=r"a, b vary together: each step must be a tuple of 2 values, not \(1,\)"):
+    with pytest.raises(
+        PacelineError, match=r"a, b vary together: each step must be a tuple of 2 values, not \(1,\)"
+    ):
         combinations({("a", "b"): [(1,)]})
     with pytest.raises(PacelineError, match="not '12'"):
         combinations({("a", "b"): ["12"]})

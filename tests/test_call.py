@@ -112,8 +112,8 @@ def test_a_path_of_a_call_begins_earlier() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"flow.call.count": 2}, "flow.call: a call of Chromium is one flow"),
-        ({"flow.call.from": "right", "flow.call.to": "left"}, "flow.call: a call of Chromium is one flow"),
+        ({"flow.call.count": 2}, "flow.call: a Chromium call must be one flow"),
+        ({"flow.call.from": "right", "flow.call.to": "left"}, "flow.call: a Chromium call must be one flow"),
         ({"flow.call.cc": "nada", "flow.call.rtp": {"bandwidth": "1 Mbit/s"}}, '0 flows with cc = "gcc"'),
     ],
 )

@@ -176,7 +176,7 @@ def test_logs_of_other_versions_and_pieces(tmp_path: Path) -> None:
 
     assert "in version 3; version 2 is read" in said(b"\x82\x01\x04\x08\x01\x10\x03")
     assert "libwebrtc's first format, which ended in 2019" in said(b"\x0a\x05\x08\x01\x10\x01\x00")
-    assert "no packet of RTP is in it" in said(b"\x82\x01\x04\x08\x01\x10\x02")
+    assert "it has no RTP packets" in said(b"\x82\x01\x04\x08\x01\x10\x02")
     assert "it is damaged" in said(LOG.read_bytes() + b"\x18\x01")
     # a dump may begin with an empty line
     assert "not JSON" in said(b"\n\n{")

@@ -163,7 +163,9 @@ def test_check_takes_the_files_of_papers(tmp_path: Path) -> None:
     for name in ("figures.toml", "published.toml"):
         folder = clone / "papers" / "voap"
         refused(
-            screen.paceline("run", folder / name), "this file belongs to a paper", f"`paceline reproduce {folder}` runs"
+            screen.paceline("run", folder / name),
+            "this file belongs to a paper",
+            f"`paceline reproduce {folder}` runs",
         )
 
 

@@ -89,7 +89,7 @@ def test_a_scenario_may_come_from_standard_input(small: Path) -> None:
     )
     for text, *words in (
         (small.read_bytes() + b"\nnosuchkey = 1\n", "standard input:", "nosuchkey"),
-        (b"\xff\xfe", "standard input is no text"),
+        (b"\xff\xfe", "standard input is not text"),
         (b"", "standard input", "duration"),
     ):
         refused(screen.paceline("run", "-", "--json", stdin=text), *words)

@@ -268,7 +268,9 @@ def test_files_are_named_as_people_name_them(tmp_path: Path, monkeypatch: pytest
     assert own_controllers.named("two.py:Two") == "python:two.py:Two"
     assert own_controllers.named("mine.so:x") == "library:mine.so:x"
     assert own_controllers.named("cubic") == "cubic"
-    with pytest.raises(ControllerError, match=r"name one of its controllers, as two\.py:CLASS; it has One, Two"):
+    with pytest.raises(
+        ControllerError, match=r"name one of its controllers, as two\.py:CLASS; it has One, Two"
+    ):
         own_controllers.named("two.py")
 
 

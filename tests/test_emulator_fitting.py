@@ -231,7 +231,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
         (b'{"end": {"sum_received": {"bits_per_second": "9"}}}', "is not a number"),
         (b'{"end": {"sum_received": {"bits_per_second": 1e400}}}', "is not from 0 to 1e+12"),
         (b'{"end": {"sum_received": {"bits_per_second": NaN}}}', "is not from 0 to 1e+12"),
-        (b"5 packets transmitted, 0 received", "none was answered"),
+        (b"5 packets transmitted, 0 received", "none of its pings was answered"),
         (b"5 packets transmitted, 5 received", "cut off"),
         (b"\x0a\x0d\x0d\x0a" + bytes(9), "no byte order"),
         (b"\xd4\xc3\xb2\xa1" + bytes(20), "no TCP data"),
@@ -319,7 +319,7 @@ def test_few_packets_are_no_rate(tmp_path: Path) -> None:
 
     for count in (2, 19):
         with pytest.raises(
-            PacelineError, match=f"rate: {count} packets with data, and it takes 20; capture a"
+            PacelineError, match=f"rate: {count} packets with data, and a rate needs 20; capture a"
         ):
             paceline.fit(written(count))
     text = " ".join(paceline.fit(written(40)).replace("\n#", " ").split())

@@ -209,7 +209,7 @@ def test_a_preset_and_changes_are_opened(built: Path) -> None:
     assert "a controller of your own" in opened("examples/own-controller.toml", code=2)
     assert "name its file" in opened("--seed", "3", code=2)
     assert "flow.film.cc" in opened("examples/coffee-shop.toml", "--set", "flow.film.cc=cubbic", code=2)
-    assert "runs 0: 1 to 1000" in opened("--runs", "0", code=2)
+    assert "runs 0: must be 1 to 1000" in opened("--runs", "0", code=2)
 
 
 def test_traces_that_are_too_long_are_asked_for(

@@ -107,10 +107,10 @@ def test_each_is_loaded_under_its_name_listed_and_unloaded(
     assert (listed["kernel"], listed["not_loaded"]) == (["reno", "cubic"], [])
     with pytest.raises(kernel_cc.KernelCcError, match=r"pl_veno is loaded already.*unload veno"):
         kernel_cc.load("veno")
-    with pytest.raises(PacelineError, match="reno is not an eBPF program's: it is the kernel's own"):
+    with pytest.raises(PacelineError, match="reno is not a loaded eBPF program: it is the kernel's own"):
         kernel_cc.unload("reno")
     with pytest.raises(
-        PacelineError, match=r"nothing is not an eBPF program's: it is not loaded; .*pl_vegas"
+        PacelineError, match=r"nothing is not a loaded eBPF program: it is not loaded; .*pl_vegas"
     ):
         kernel_cc.unload("nothing")
     mine = tmp_path / "mine.c"

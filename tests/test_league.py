@@ -421,7 +421,7 @@ def test_a_controller_of_ones_own_plays_and_what_fails_is_last() -> None:
     [
         (lambda: paceline.league(["cubic"]), "at least two"),
         (lambda: paceline.league(["cubic", "qubic"]), "no scheme 'qubic' \\(did you mean cubic"),
-        (lambda: paceline.league(["cubic", "bbr"], seed=2**63 - 10), "seeds lie between"),
+        (lambda: paceline.league(["cubic", "bbr"], seed=2**63 - 10), "seeds must be between"),
         (lambda: paceline.league(["cubic", "udp"]), "udp: has no rate of its own"),
         (lambda: paceline.league(["cubic", "bbr"], ["wierd"]), "no class 'wierd'"),
         (lambda: paceline.league(["cubic", "bbr"], rounds=1), "at least 2"),

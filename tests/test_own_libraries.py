@@ -113,9 +113,7 @@ def test_a_library_that_has_changed_is_not_the_scenarios(libraries: Path, tmp_pa
     kept = pickle.dumps(loaded)
     build(library.with_suffix(".new"), TWINS / "binomial.cc", "c++")
     library.with_suffix(".new").rename(library)
-    with pytest.raises(
-        ScenarioError, match="is not the library that the scenario was loaded with"
-    ):
+    with pytest.raises(ScenarioError, match="is not the library that the scenario was loaded with"):
         pickle.loads(kept)
     with pytest.raises(ScenarioError, match="has changed, but this process has the old version loaded"):
         paceline.load(PLAIN, {"flow.own.cc": f"library:{library}:sqrt"})

@@ -390,7 +390,7 @@ ours = 'slope(goodput["newreno"], x)'
         ("figures.toml", 'figure = "1"', 'figure = "1"\nfigur = 2', "unknown figur"),
         ("figures.toml", "scale = 1e-6", 'scale = "a"', "metric.goodput.scale: must be int or float"),
         ("figures.toml", "[paper]", "[paper", "figures.toml: "),
-        ("published.toml", 'sign = "+"', 'sign = "up"', r"claim\[0\] c.sign: \+ or -"),
+        ("published.toml", 'sign = "+"', 'sign = "up"', r"claim\[0\] c.sign: must be \+ or -"),
         ("published.toml", 'kind = "trend"', 'kind = "about"', "about: needs a published number"),
         (
             "published.toml",
@@ -407,7 +407,7 @@ ours = 'slope(goodput["newreno"], x)'
             "figures.toml",
             'field = "goodput_bps"',
             'field = "goodput_bps"\nrows = "middle"',
-            "rows: first, mean, sum",
+            "rows: must be first, mean, sum",
         ),
         ("figures.toml", "scale = 1e-6", "scale = 1e-6\nfrom = 5", "from: is for recordings only"),
         (
@@ -416,7 +416,12 @@ ours = 'slope(goodput["newreno"], x)'
             'title = "One"\nlater = "why"',
             "needs either a scenario, or a pool",
         ),
-        ("figures.toml", 'title = "One"', 'title = "One"\nrecord = "all"', "study.one.record: cwnd, "),
+        (
+            "figures.toml",
+            'title = "One"',
+            'title = "One"\nrecord = "all"',
+            "study.one.record: must be of cwnd, ",
+        ),
         ("figures.toml", 'metric = "goodput" }', 'kind = "curves" }', r"plot\[0\]: needs label"),
         (
             "figures.toml",

@@ -347,7 +347,7 @@ def test_the_command_has_totals_and_pages_of_readings(
         ('series = ["newreno"], ', 'series = ["reno"], ', "part[0].series: no series 'reno'; there are newreno, vegas"),
         ("link.bottleneck.rate", "link.bottleneck.rat", "reading faster: "),
         ('part = [{ series = ["newreno"], set = { "link.bottleneck.rate" = "8 Mbit/s" } }]', "", "needs `part`"),
-        ("within = 0.05", "within = 0.5", "within: above 0 and at most 0.05, not 0.5"),
+        ("within = 0.05", "within = 0.5", "within: must be above 0 and at most 0.05, not 0.5"),
         ('kind = "digits"', 'kind = "ours"', "`within` is required by kind digits"),
         ('kind = "digits"', 'kind = "fate"', "kind: digits, unsaid, paper, ours, not 'fate'"),
         ('reading = "later"', 'reading = "sooner"', "no reading 'sooner'; there are faster, later, counted"),

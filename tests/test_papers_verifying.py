@@ -228,7 +228,7 @@ def test_what_cannot_be_is_refused(folder: Path) -> None:
     (folder / "bits.csv").write_text("study,series\n")
     assert "its first line must be study,series,level,runs,first,all" in typed(folder).text
     (folder / "bits.csv").write_text("study,series,level,runs,first,all\nrate,tcp,2 Mbit/s,none,a,b\n")
-    assert "line 2: runs is a number from 1 on, not 'none'" in typed(folder).text
+    assert "line 2: runs must be a number from 1 on, not 'none'" in typed(folder).text
 
 
 def test_a_hash_is_of_every_bit() -> None:
@@ -300,7 +300,7 @@ def test_a_damaged_interval_is_named(folder: Path) -> None:
     (folder / "intervals.csv").write_text(
         "study,series,level,metric,mean,half_width,runs\nreal,tcp,real,goodput,1,0.5,1\n"
     )
-    with pytest.raises(PacelineError, match=r"intervals\.csv: line 2: .* runs is 2 or more"):
+    with pytest.raises(PacelineError, match=r"intervals\.csv: line 2: .* runs at least 2"):
         verifying.intervals(folder)
 
 

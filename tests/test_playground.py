@@ -76,7 +76,7 @@ def test_what_no_link_can_hold_is_said(tmp_path: Path) -> None:
     assert told.value.traces == ("one.txt",)
     with pytest.raises(PacelineError, match="a controller of your own"):
         playground.link("examples/own-controller.toml")
-    with pytest.raises(ArgumentError, match="runs 0: 1 to 1000"):
+    with pytest.raises(ArgumentError, match="runs 0: must be 1 to 1000"):
         playground.link(TEXT, runs=0)
     with pytest.raises(paceline.ScenarioError, match="duration"):
         playground.link(TEXT.replace("2 s", "2 parsecs"))

@@ -79,10 +79,10 @@ def test_logs_have_flows_too(run: Path, monkeypatch: pytest.MonkeyPatch, tmp_pat
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--flow", "fim"], "--flow fim: nothing was recorded of such a flow; {run} has film, pair"),
+        (["--flow", "fim"], "--flow fim: no recording has this flow; {run} has film, pair"),
         (["--flow", "film", "--kind", "queue"], "queue of flow film: this recording is not about flows"),
         (["--flow", "pair", "--kind", "playout"], "playout of flow pair: flows recorded: film"),
-        (["--flow", "film", "--kind", "occupancy"], "--flow: occupancy is of queues, not of flows"),
+        (["--flow", "film", "--kind", "occupancy"], "--flow: occupancy is about queues, not flows"),
     ],
 )
 def test_a_flow_that_is_not_there_is_told_which_are(run: Path, words: list[str], says: str) -> None:

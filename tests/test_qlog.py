@@ -191,7 +191,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
         paceline.qlog([broken, broken])
     with pytest.raises(PacelineError, match="files is empty"):
         paceline.qlog([])
-    with pytest.raises(PacelineError, match="every_s = -1 is not in 0"):
+    with pytest.raises(PacelineError, match="every_s = -1: it must be 0"):
         paceline.qlog(broken, every_s=-1)
 
 

@@ -98,7 +98,9 @@ def test_flows_without_memory_are_refused_with_the_number(monkeypatch: pytest.Mo
         paceline.run(many)
     # side by side they take more
     some = paceline.parse(scenario("cubic") + "count = 30_000\n")
-    with pytest.raises(PacelineError, match=r"2 runs at once of 30,000 flows need at least 1\.4 GB.*, or workers=1"):
+    with pytest.raises(
+        PacelineError, match=r"2 runs at once of 30,000 flows need at least 1\.4 GB.*, or workers=1"
+    ):
         paceline.run(some, runs=2, workers=2)
 
 
@@ -128,7 +130,9 @@ def test_a_process_with_too_little_memory_says_so_and_lives() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert re.match(r"refused: 100,000 flows need at least 2\.4 GB, and this process may have [01]\.\d GB", done.stdout)
+    assert re.match(
+        r"refused: 100,000 flows need at least 2\.4 GB, and this process may have [01]\.\d GB", done.stdout
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is told by Linux")

@@ -48,7 +48,7 @@ def test_a_place_may_have_its_port(given: str, meant: tuple[str, int]) -> None:
     "given", ["", "there:", "there:port", "there:0", "there:65536", "http://there", "[::1", "a b", "[::1]:x"]
 )
 def test_what_is_no_place_is_said(given: str) -> None:
-    with pytest.raises(PacelineError, match=r"HOST:PORT|no port"):
+    with pytest.raises(PacelineError, match=r"HOST:PORT|must be 1 to 65535"):
         place(given)
 
 

@@ -31,7 +31,10 @@ START = r"(: |if so, )start one on that host with `paceline serve --port P`, .* 
         ({"cc": "gcc", "app": "encoder"}, r"^--cc: gcc sets no window" + CARRIED),
         ({"cc": "udp", "rate": "2 Mbit/s"}, r"^--cc: udp sets no window" + CARRIED),
         ({"cc": "kernel:cubic"}, r"^--cc: kernel:cubic is the kernel's TCP" + CARRIED),
-        ({"set": {"bundle.with": "x"}}, r"^--set bundle.with: flows cannot share a QUIC connection in real time"),
+        (
+            {"set": {"bundle.with": "x"}},
+            r"^--set bundle.with: flows cannot share a QUIC connection in real time",
+        ),
         (
             {"set": {"bundle": {"priority": 2}}, "flows": 2},
             r"^--set bundle: flows cannot share a QUIC con",
@@ -83,7 +86,10 @@ def test_what_a_flow_over_quic_cannot_have(
         ({"cc": "udp", "rate": "2 apples"}, r"^rate: "),
         ({"host": "127.0.0.1:7", "port": 6}, "one of them"),
         ({"cc": "udp"}, 'rate="2Mbit/s"'),
-        ({"cc": "tfrc", "rate": "1 Mbit/s"}, r'^rate is the rate of cc="udp"; other controllers find their own'),
+        (
+            {"cc": "tfrc", "rate": "1 Mbit/s"},
+            r'^rate is the rate of cc="udp"; other controllers find their own',
+        ),
         ({"cc": "kernel:reno", "app": "web"}, "bulk transfer"),
         ({"cc": "tfrc", "flows": 33}, "33 flows: must be 1 to 32 each way"),
         ({"cc": "tfrc", "duration_s": 0}, "0 s: a flow must last 1 ms to ten days"),
@@ -99,7 +105,9 @@ def test_mistakes_of_a_command_begin_with_its_option(tmp_path: Path) -> None:
     with by_command():
         with pytest.raises(ScenarioError, match=r"^--set params.phi: "):
             send("127.0.0.1", "newreno", set={"params.phi": 2}, port=1)
-        with pytest.raises(PacelineError, match=r"^--rate is the rate of --cc udp; other controllers find their own"):
+        with pytest.raises(
+            PacelineError, match=r"^--rate is the rate of --cc udp; other controllers find their own"
+        ):
             send("127.0.0.1", "tfrc", rate="1 Mbit/s", port=1)
     none = tmp_path / "key"
     none.write_text("a word\n")

@@ -207,7 +207,9 @@ def test_a_missing_or_foreign_shard_is_named(scenario: paceline.Scenario, tmp_pa
     with pytest.raises(PacelineError, match=rf"{left} of 8 runs are in none of these .*cc=\w+, .*seed \d"):
         paceline.merge([first, second], tmp_path / "out")
     paceline.sweep(scenario.set("duration", "3 s"), VARY, runs=2, out=other, shard=(2, 2))
-    with pytest.raises(PacelineError, match=r"first and .*other are not parts of one sweep: the scenario has"):
+    with pytest.raises(
+        PacelineError, match=r"first and .*other are not parts of one sweep: the scenario has"
+    ):
         paceline.merge([first, other], tmp_path / "out")
     paceline.sweep(scenario, VARY, runs=3, out=tmp_path / "three", shard=(2, 2))
     with pytest.raises(PacelineError, match="`seeds` of their manifests differ"):

@@ -124,7 +124,10 @@ def test_between_the_watermarks_it_is_as_it_was() -> None:
             r"until_below: needs `above`",
         ),
         ('table = "rate"\nwhile = { field = "x", above = 8, until_below = 9 }', r"must not exceed it; not 9"),
-        ('table = "rate"\nrows = "settles"\nagainst = { flow = "b" }', r"against: cannot go with rows settles"),
+        (
+            'table = "rate"\nrows = "settles"\nagainst = { flow = "b" }',
+            r"against: cannot go with rows settles",
+        ),
     ],
 )
 def test_mistakes_of_recorded_metrics_are_told(more: str, says: str) -> None:

@@ -405,7 +405,7 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
             r"check\[2\]: a rule and a source need a threshold",
         ),
         ("least = 0.1", "least = 2\nmost = 1", r"check\[0\]: least 2 must not exceed most 1"),
-        ('rule = "worst"', 'rule = "best"', r"check\[1\].rule: interval or worst, not 'best'"),
+        ('rule = "worst"', 'rule = "best"', r"check\[1\].rule: must be interval or worst, not 'best'"),
         ('goodput["all-vegas"]', 'goodput["vegas"]', r"check by-vegas: study used has no series 'vegas'"),
         ('goodput["{scheme}", "2 Mbit/s"]', 'gooput["{scheme}"]', r"check goodput: no metric gooput"),
         (
@@ -413,14 +413,18 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
             "",
             r"section 2: no case answers it, and `later` does not say why",
         ),
-        ('record = ["cwnd", "rate"]', 'record = "cwn"', r"case windows.record: cwnd, .*, not 'cwn'"),
+        (
+            'record = ["cwnd", "rate"]',
+            'record = "cwn"',
+            r"case windows.record: must be of cwnd, .*, not 'cwn'",
+        ),
         (
             'record = ["cwnd", "rate"]',
             'record = ["cwnd", "cwnd"]',
             r"case windows.record: recording 'cwnd' is given twice",
         ),
         ("above = 10 }", "above = 10, below = 2 }", r"metric.grown.while: needs one of is, above and below"),
-        ("above = 10 }", "above = 10, nth = -1 }", r"metric.grown.while.nth: 1 is the first"),
+        ("above = 10 }", "above = 10, nth = -1 }", r"metric.grown.while.nth: must be 0"),
         (
             'field = "goodput_bps"',
             'field = "goodput_bps"\nto = 5',
@@ -448,7 +452,11 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
             f'key = "windows"\nat = "grown"\n{PAUSES.replace("{at}", "{at - 1}")}',
             r"case windows.then: \{at\} or .*, not \{at - 1\}",
         ),
-        ('key = "used"', f'key = "used"\nat = "grown"\n{PAUSES}', r"case used.at: grown is measured in a recording"),
+        (
+            'key = "used"',
+            f'key = "used"\nat = "grown"\n{PAUSES}',
+            r"case used.at: grown is measured in a recording",
+        ),
         ('key = "pages"', 'key = "used"', r"case 'used' is given twice"),
         ("least = 0.1", "leest = 0.1", r"check\[0\]: unknown leest"),
     ],

@@ -217,7 +217,7 @@ def test_what_cannot_be_stored_is_said_and_the_rest_is_kept(
 
 
 @pytest.mark.parametrize(
-    ("first", "runs", "what"), [(0, 0, "from 1 to"), (-1, 1, "seeds lie"), (2**63, 1, "seeds lie")]
+    ("first", "runs", "what"), [(0, 0, "from 1 to"), (-1, 1, "seeds must be"), (2**63, 1, "seeds must be")]
 )
 def test_absurd_seeds_are_refused(first: int, runs: int, what: str) -> None:
     with pytest.raises(PacelineError, match=what):
@@ -235,7 +235,7 @@ def test_absurd_requests_are_refused(scenario: _core.Scenario) -> None:
         paceline.compare(scenario, {"flow.media.cc": ["vegas", "newreno"]}, runs=1)
     with pytest.raises(PacelineError, match=r'record = .*a list of names, as \["cwnd"'):
         paceline.run(scenario, record="cwnd")  # type: ignore[arg-type]
-    with pytest.raises(PacelineError, match=r'flow.media.cc are a list: \["vegas"\]'):
+    with pytest.raises(PacelineError, match=r'flow.media.cc must be a list: \["vegas"\]'):
         paceline.compare(scenario, {"flow.media.cc": "vegas"})
     with pytest.raises(PacelineError, match="two alternatives"):
         paceline.compare(scenario, {"flow.media.cc": ["vegas"]})

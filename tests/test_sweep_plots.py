@@ -305,7 +305,7 @@ def test_a_point_without_value_breaks_its_line() -> None:
     assert list(np.isnan(np.asarray(line.get_ydata(), dtype=float))) == [False, True, False]
     assert words.notes(sweeps.chart(results, "goodput_bps")) == [
         "Bars: 95 % intervals of the mean over 10 runs.",
-        "Note: 1 of 3 points have no value, and are not there.",
+        "Note: 1 of 3 points have no value, and are not drawn.",
     ]
 
 

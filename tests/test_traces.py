@@ -92,7 +92,7 @@ def test_opportunities_at_zero_count_and_show(tmp_path: Path) -> None:
         (["--out", "x"], "--out x: it needs --to"),
         (["--format", "cvs"], 'format "cvs" is none of mahimahi'),
         (["--format", "json"], "trace: line 1: expected JSON"),
-        (["--every", "1min"], "--every 1min: from a millionth of the trace's 20 s to all of it"),
+        (["--every", "1min"], "--every 1min: must be from a millionth of the trace's 20 s to all of it"),
     ],
 )
 def test_mistakes(words: list[str], said: str, tmp_path: Path) -> None:

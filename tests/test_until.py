@@ -37,8 +37,8 @@ cc = "cubic"
         ("queues.goodput_bps 1 %", "no metric"),
         ("goodput_bps 0 %", "the precision must be more than 0"),
         ("goodput_bps -1 %", "the precision must be more than 0"),
-        ("rtt_mean_s 1 Mbit/s", "1 Mbit/s is no precision of rtt_mean_s"),
-        ("timeouts 1ee", "1ee is no precision of timeouts"),
+        ("rtt_mean_s 1 Mbit/s", "1 Mbit/s is not a precision of rtt_mean_s"),
+        ("timeouts 1ee", "1ee is not a precision of timeouts"),
         ("goodput_bps 50 %furlongs", "remove furlongs after the %"),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_cap_is_said() -> None:
 
 
 def test_more_runs_than_the_most_are_no_less() -> None:
-    with pytest.raises(PacelineError, match="50 runs, and 30 at most"):
+    with pytest.raises(PacelineError, match="50 runs exceed the limit of 30"):
         paceline.run(LINK, runs=50, until="goodput_bps 1 %", most=30)
 
 

@@ -151,10 +151,10 @@ def read(vary: Vary) -> list[Axis]:
         if not paths:
             raise PacelineError("no path is varied over values: give one")
         if isinstance(values, str):
-            raise ArgumentError(f'the values of {what} are a list: ["{values}"]')
+            raise ArgumentError(f'the values of {what} must be a list: ["{values}"]')
         listed = plain(values)
         if not isinstance(listed, Sequence) or isinstance(listed, bytes):
-            raise ArgumentError(f"the values of {what} are a list, as [1, 2], not {values!r}")
+            raise ArgumentError(f"the values of {what} must be a list, as [1, 2], not {values!r}")
         if not listed:
             raise PacelineError(f"{what} is varied over no values: give at least one")
         own = map(plain, listed)

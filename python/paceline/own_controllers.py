@@ -269,11 +269,13 @@ def _parameters(who: str, cls: type) -> list[dict[str, Any]]:
 def _gauges(who: str, cls: type) -> dict[str, str]:
     gauges = getattr(cls, "gauges", {})
     if not isinstance(gauges, Mapping) or not all(isinstance(name, str) for name in gauges):
-        raise ValueError(f'{who}: gauges is a dict of attributes and their units, as {{"queueing": "s"}}')
+        raise ValueError(
+            f'{who}: gauges must be a dict of attributes and their units, as {{"queueing": "s"}}'
+        )
     wrong = [name for name, unit in gauges.items() if unit not in _UNITS]
     if wrong:
         raise ValueError(
-            f"{who}: gauges[{wrong[0]!r}] is {gauges[wrong[0]]!r}: a unit is one of "
+            f"{who}: gauges[{wrong[0]!r}] is {gauges[wrong[0]]!r}: the unit must be one of "
             + ", ".join(repr(unit) for unit in _UNITS)
         )
     return {name: _UNITS[unit] for name, unit in gauges.items()}
@@ -282,7 +284,7 @@ def _gauges(who: str, cls: type) -> dict[str, str]:
 def _one_of(who: str, cls: type, name: str, allowed: Sequence[str]) -> str:
     value = getattr(cls, name, allowed[0])
     if value not in allowed:
-        raise ValueError(f"{who}: {name} is {value!r}, and may be {', '.join(map(repr, allowed))}")
+        raise ValueError(f"{who}: {name} is {value!r}, and must be one of {', '.join(map(repr, allowed))}")
     return str(value)
 
 
@@ -291,7 +293,7 @@ def _number(who: str, cls: type, name: str, least: float, most: float) -> float 
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise ValueError(f"{who}: {name} is {value!r}, and may be a number from {least:g} to {most:g}")
+        raise ValueError(f"{who}: {name} is {value!r}, and must be a number from {least:g} to {most:g}")
     return float(value)
 
 
@@ -299,7 +301,7 @@ def _of_window(who: str, cls: type) -> dict[str, Any]:
     needs = getattr(cls, "needs", ())
     if isinstance(needs, str) or (wrong := [need for need in needs if need not in _NEEDS]):
         shown = needs if isinstance(needs, str) else wrong[0]
-        raise ValueError(f"{who}: needs has {shown!r}: a tuple of {', '.join(map(repr, _NEEDS))}")
+        raise ValueError(f"{who}: needs has {shown!r}: it must be a tuple of {', '.join(map(repr, _NEEDS))}")
     every = getattr(cls, "every", None)
     if every is not None and every != ROUND_TRIP:
         every = _number(who, cls, "every", 0.0001, 100.0)

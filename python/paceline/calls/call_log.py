@@ -105,7 +105,7 @@ def _of_capture(log: Path, capture: captures.Capture, replay: Sequence[str]) -> 
     days = (end - begin) / (86_400 * 1e9)
     if days > _MOST_DAYS:
         raise PacelineError(
-            f"{log}: its packets of RTP lie {days:.0f} days apart, and {_MOST_DAYS} are read: take a part of it, as "
+            f"{log}: its RTP packets span {days:.0f} days, and the limit is {_MOST_DAYS}: use a part of it, as "
             "with `editcap -A START -B STOP`"
         )
     rows, series, more = [], _Series(), [*capture.unread.notices(), *_of_sealed(capture)]
@@ -117,7 +117,7 @@ def _of_capture(log: Path, capture: captures.Capture, replay: Sequence[str]) -> 
         senders = captures.senders(capture, begin)
     except ValueError as error:
         if replay:
-            raise PacelineError(f"{log}: {error}: nothing of it can be replayed") from None
+            raise PacelineError(f"{log}: {error}: it cannot be replayed") from None
         senders = {}
         more.append(
             {"kind": "feedback-unread", "text": f"The feedback to senders could not be read: {error}."}
@@ -153,7 +153,7 @@ def _of_events(log: Path, events: _core.CallLog, replay: Sequence[str]) -> tuple
     """The streams of one end as the flows of a run, its controller's estimates and the feedback it received."""
     found = event_log.streams(events)
     if not found:
-        raise PacelineError(f"{log}: no packet of RTP is in it")
+        raise PacelineError(f"{log}: it has no RTP packets")
     begin = min(stream.packets[0].time for stream, _ in found)
     end = max(stream.packets[-1].time for stream, _ in found)
     zero_s = (begin - (events.began_ms or 0) * 1_000_000) / 1e9

@@ -86,11 +86,11 @@ def read(path: Path) -> Capture:
         raise PacelineError(f"{path}: {error}") from None
     if not found.streams:
         sealed = "".join(
-            f"; {count} datagrams are of {name}, which is encrypted" for name, count in found.sealed.items()
+            f"; {count} datagrams are {name}, which is encrypted" for name, count in found.sealed.items()
         )
         others = found.unread.most()
         raise PacelineError(
-            f"{path}: no stream of RTP over UDP is in it, of {LEAST} packets or more{sealed}"
+            f"{path}: it has no stream of RTP over UDP with at least {LEAST} packets{sealed}"
             + (f"; not read are {others}" if others else "")
             + "".join(f". {notice['text']}" for notice in found.unread.notices())
         )

@@ -57,11 +57,11 @@ def read(path: Path) -> dict[str, Connection]:
         found = json.loads(_text(path), parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         raise PacelineError(
-            f"{path} is no dump of chrome://webrtc-internals, or is cut off: its text is not JSON"
+            f"{path} is not a dump of chrome://webrtc-internals, or is cut off: its text is not JSON"
         ) from None
     connections = found.get("PeerConnections") if isinstance(found, dict) else None
     if not isinstance(connections, dict):
-        raise PacelineError(f'{path} is no dump of chrome://webrtc-internals: it has no "PeerConnections"')
+        raise PacelineError(f'{path} is not a dump of chrome://webrtc-internals: it has no "PeerConnections"')
     made: dict[str, Connection] = {
         str(name): dict(_reports(one.get("stats")))
         for name, one in connections.items()
@@ -87,7 +87,7 @@ def _text(path: Path) -> bytes:
         raise files.refused(path, error, "read") from error
     if len(text) > MOST_BYTES:
         raise PacelineError(
-            f"{path} holds more than {MOST_BYTES >> 20} MB of text: it is no dump, or a damaged one"
+            f"{path} holds more than {MOST_BYTES >> 20} MB of text: it is not a dump, or damaged"
         )
     if text.startswith(_RTCSTATS):
         raise PacelineError(

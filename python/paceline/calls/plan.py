@@ -31,11 +31,9 @@ def calls(table: Mapping[str, Any]) -> list[dict[str, Any]]:
             continue
         app = flow.get("app", {})
         if app.get("kind") != "encoder":
-            raise PacelineError(
-                f'flow.{name}.app: a call of Chromium takes app = {{ kind = "encoder", ... }}'
-            )
+            raise PacelineError(f'flow.{name}.app: a Chromium call needs app = {{ kind = "encoder", ... }}')
         if flow.get("count", 1) != 1 or flow.get("from", "left") != "left":
-            raise PacelineError(f"flow.{name}: a call of Chromium is one flow, from left to right")
+            raise PacelineError(f"flow.{name}: a Chromium call must be one flow, from left to right")
         found.append(
             {
                 "name": name,

@@ -275,7 +275,7 @@ def _wanted(
         raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(known)}')
     if named:
         if flows and "occupancy" in named:
-            raise PacelineError("--flow: occupancy is of queues, not of flows")
+            raise PacelineError("--flow: occupancy is about queues, not flows")
         return dict.fromkeys(named, flows)
 
     def own(*kinds: str) -> list[str]:
@@ -292,7 +292,7 @@ def _wanted(
     if every and nowhere:
         path, results = next(iter(directories.items()))
         raise PacelineError(
-            f"--flow {nowhere[0]}: nothing was recorded of such a flow; {path} has {recorded.listed(results.flows)}"
+            f"--flow {nowhere[0]}: no recording has this flow; {path} has {recorded.listed(results.flows)}"
         )
     of_gauges = own(*GAUGES)
     if (of_gauges or not flows) and _has_gauges(directories, seed, of_gauges):

@@ -144,7 +144,7 @@ def text_of_input() -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
-        raise PacelineError(f"standard input is no text: {error}") from None
+        raise PacelineError(f"standard input is not text: {error}") from None
 
 
 def say(

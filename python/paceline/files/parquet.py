@@ -57,7 +57,7 @@ def footer(file: BinaryIO) -> Footer:
     if found.unpacked > max(_FREE, _MOST_TIMES * size):
         raise DamagedError(
             f"its {found.rows:,} rows of {found.columns} columns take {found.unpacked / 1e9:,.1f} GB, and the file has "
-            f"{size:,} bytes: no table is packed so"
+            f"{size:,} bytes: no table compresses so well"
         )
     return found
 

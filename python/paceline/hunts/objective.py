@@ -81,7 +81,7 @@ class Term:
         near = difflib.get_close_matches(" ".join(self.words), there, 2)
         has = f"there are {', '.join(there)}" if there else f"a run has no {self.table}"
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise PacelineError(f"no row of {self.table} is of {' '.join(self.words) or 'any'}: {hint}{has}")
+        raise PacelineError(f"no row of {self.table} matches {' '.join(self.words) or 'any'}: {hint}{has}")
 
 
 class Goal:

@@ -125,7 +125,7 @@ def search(
             return
         if not done and all(outcome.refused for outcome in outcomes):
             raise PacelineError(
-                f"none of the first {len(outcomes)} candidates is a scenario: {outcomes[0].refused}"
+                f"none of the first {len(outcomes)} candidates is a valid scenario: {outcomes[0].refused}"
             )
         batch = [Try(candidate, outcome) for candidate, outcome in zip(candidates, outcomes, strict=True)]
         sampler.tell([_score(one, met) for one in batch])

@@ -198,8 +198,8 @@ class Stages:
             minimise([one.seen.candidate for one in self.found], self.axes, self.own, stay, left)
         except TimeIsUp:
             self.notes.append(
-                f"The budget was spent before the finds were as small as they could be: a longer {option('budget')} "
-                "leaves less of them."
+                f"The budget was spent before the finds were fully minimised: a longer {option('budget')} "
+                "minimises them further."
             )
         finally:
             for one, candidate in zip(self.found, left, strict=False):
@@ -212,7 +212,7 @@ class Stages:
             kept.append(one)
         if merged := len(self.found) - len(kept):
             self.notes.append(
-                f"{merged} more came to the same as another once {'it was' if merged == 1 else 'they were'} small."
+                f"{merged} more became the same as another once {'it was' if merged == 1 else 'they were'} minimised."
             )
         self.found = kept
 

@@ -57,14 +57,14 @@ class Quantity:
             try:
                 return cls(float(text[:-1]) / 100, "%")
             except ValueError:
-                raise PacelineError(f'"{text}": a number before %') from None
+                raise PacelineError(f'"{text}": must be a number before %') from None
         for unit in ("s", "bit/s", "B"):
             try:
                 return cls(_core.quantity(text, unit), unit)
             except ValueError:
                 continue
         raise PacelineError(
-            f'"{text}": a number, or one with a unit, as "20 ms", "2 Mbit/s", "64 kB" or "1 %"'
+            f'"{text}": must be a number, or one with a unit, as "20 ms", "2 Mbit/s", "64 kB" or "1 %"'
         )
 
     def written(self) -> Any:
@@ -160,7 +160,7 @@ def _bounds(table: dict[str, Any], kind: str) -> tuple[Quantity, Quantity]:
     if low.unit != high.unit:
         raise PacelineError(f"{kind}: {ends[0]} and {ends[1]} must have the same unit")
     if not low.value <= high.value:
-        raise PacelineError(f"{kind}: from {ends[0]} to {ends[1]} there is nothing")
+        raise PacelineError(f"{kind}: the range from {ends[0]} to {ends[1]} is empty")
     if kind == "loguniform" and low.value <= 0:
         raise PacelineError(f"{kind}: bounds must be above 0, not {ends[0]}")
     return low, high

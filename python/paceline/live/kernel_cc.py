@@ -166,7 +166,7 @@ def unload(what: str) -> Loaded:
     if found is None:
         names = ", ".join(one.name for one in there) or "none"
         own = "it is the kernel's own" if name in available() else "it is not loaded"
-        raise PacelineError(f"{name} is not an eBPF program's: {own}; of these are loaded: {names}")
+        raise PacelineError(f"{name} is not a loaded eBPF program: {own}; loaded are: {names}")
     done = _run([bpftool, "struct_ops", "unregister", "id", str(found.map_id)])
     if done.returncode != 0:
         raise _refused(f"bpftool cannot unload {name}", done.stdout + done.stderr)

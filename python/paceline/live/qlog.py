@@ -58,7 +58,7 @@ def qlog(
     if twice:
         raise PacelineError(f"{twice[0]} is named twice")
     if not 0 <= every_s <= 3.2e9:
-        raise PacelineError(f"every_s = {every_s} is not in 0 to 3.2e9")
+        raise PacelineError(f"every_s = {every_s}: it must be 0 to 3.2e9")
     for path in paths:
         try:
             regular.check_regular(path)

@@ -66,7 +66,7 @@ def _listen(
         try:
             ip = ipaddress.ip_address(where.host)
         except ValueError:
-            raise PacelineError(f"{where.host} is no IP address of this host") from None
+            raise PacelineError(f"{where.host} is not an IP address of this host") from None
         addresses = [f"[{ip}]" if ip.version == 6 else str(ip)]
     for n, address in enumerate(addresses):
         try:

@@ -404,7 +404,7 @@ def listen(
         try:
             ip = ipaddress.ip_address(bind)
         except ValueError:
-            raise PacelineError(f"--bind {bind} is no IP address") from None
+            raise PacelineError(f"--bind {bind} is not an IP address") from None
         if not (strangers or key is not None or ip.is_loopback):
             raise PacelineError(
                 f"--bind {bind}: others can reach this address, so say who may connect: --key-file FILE admits holders "

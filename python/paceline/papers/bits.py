@@ -121,7 +121,7 @@ def read(folder: Path) -> dict[Place, Bits] | None:
     for number, row in enumerate(rows, 2):
         if not row["runs"].isdigit() or int(row["runs"]) < 1:
             raise PaperError(
-                f"{folder / BITS}: line {number}: runs is a number from 1 on, not {row['runs']!r}"
+                f"{folder / BITS}: line {number}: runs must be a number from 1 on, not {row['runs']!r}"
             )
         place = Place(row["study"], row["series"], row["level"])
         found[place] = Bits(int(row["runs"]), row["first"], row["all"])

@@ -60,7 +60,7 @@ def read_series(where: str, values: list[Any]) -> tuple[Series, ...]:
 def _world(entry: Table) -> World:
     word = entry.take("world", str, str(World.SIMULATED))
     if word not in list(World):
-        raise PaperError(f"{entry.where}.world: {' or '.join(World)}, not {word!r}")
+        raise PaperError(f"{entry.where}.world: must be {' or '.join(World)}, not {word!r}")
     return World(word)
 
 
@@ -118,11 +118,13 @@ def read_plots(
         key, title = table.take("key", str), table.take("title", str)
         if not re.fullmatch(r"[\w.-]+", key):
             raise PaperError(
-                f"{table.where}.key: names a file: letters, digits, '-', '_' and '.', not {key!r}"
+                f"{table.where}.key: names a file, so it may have letters, digits, '-', '_' and '.', not {key!r}"
             )
         kind = table.take("kind", str, "line")
         if kind not in _KINDS:
-            raise PaperError(f"{table.where}.kind: {', '.join(_KINDS[:-1])} or {_KINDS[-1]}, not {kind!r}")
+            raise PaperError(
+                f"{table.where}.kind: must be {', '.join(_KINDS[:-1])} or {_KINDS[-1]}, not {kind!r}"
+            )
         plot = Plot(
             key,
             title,
@@ -232,7 +234,7 @@ def _study(
     check_distinct(where, "series", [series.key for series in study.series])
     check_distinct(f"{where}.axis", "level", [level.label for level in levels])
     if study.record not in (None, *SERIES):
-        raise PaperError(f"{where}.record: {', '.join(SERIES)}, not {study.record!r}")
+        raise PaperError(f"{where}.record: must be of {', '.join(SERIES)}, not {study.record!r}")
     if study.cut_s and study.record != "losses":
         raise PaperError(f'{where}: cutting into intervals needs `record = "losses"`')
     if study.record is None and any(plot.kind == "trace" for plot in study.plots):
@@ -261,7 +263,7 @@ def _episode(table: Table) -> Episode | None:
     if len(given) != 1:
         raise PaperError(f"{entry.where}: needs one of is, above and below")
     if nth < 0:
-        raise PaperError(f"{entry.where}.nth: 1 is the first, 0 all of them; not {nth}")
+        raise PaperError(f"{entry.where}.nth: must be 0 (all) or more (1 is the first), not {nth}")
     if until_below is not None and (given[0][0] != "above" or until_below > given[0][1]):
         raise PaperError(
             f"{entry.where}.until_below: needs `above`, and must not exceed it; not {until_below}"
@@ -295,11 +297,12 @@ def read_metrics(name: str, values: dict[str, Any]) -> dict[str, Metric]:
         table.end()
         if metric.rows not in ("first", EACH, *REDUCTIONS, *RECORDED):
             raise PaperError(
-                f"{table.where}.rows: first, {', '.join((*REDUCTIONS, *RECORDED))} or {EACH}, not {metric.rows!r}"
+                f"{table.where}.rows: must be first, {', '.join((*REDUCTIONS, *RECORDED))} or {EACH}, "
+                f"not {metric.rows!r}"
             )
         if metric.table in SERIES and metric.rows == EACH:
             known = ", ".join(("first", *REDUCTIONS, *RECORDED))
-            raise PaperError(f"{table.where}.rows: of a recording {known}, not {metric.rows}")
+            raise PaperError(f"{table.where}.rows: must be {known} for a recording, not {metric.rows}")
         of_recordings = {
             "from": metric.from_s > 0,
             "to": metric.to_s < math.inf,

@@ -49,13 +49,13 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
         raise PaperError(f"{where}: no study {study!r}; there are {', '.join(studies)}")
     sign = table.take("sign", str, None)
     if sign not in (None, "+", "-"):
-        raise PaperError(f"{where}.sign: + or -, not {sign!r}")
+        raise PaperError(f"{where}.sign: must be + or -, not {sign!r}")
     number = table.take("published", (int, float), None)
     last_digit = table.take("last_digit", (int, float), None)
     margin = table.take("margin", (int, float), None)
     kind = table.take("kind", str)
     if kind not in list(Kind):
-        raise PaperError(f"{where}.kind: {', '.join(Kind)}, not {kind!r}")
+        raise PaperError(f"{where}.kind: must be of {', '.join(Kind)}, not {kind!r}")
     try:
         published = Published(
             Kind(kind),
@@ -115,6 +115,6 @@ def _check_shows(where: str, claim: Claim, studies: Mapping[str, Study]) -> None
         if show.level not in {level.label for level in holders[0].levels}:
             raise PaperError(f"{where}.show: plot {show.plot} has no level {show.level!r}")
         if show.bound not in (None, "above", "below"):
-            raise PaperError(f"{where}.show.bound: above or below, not {show.bound!r}")
+            raise PaperError(f"{where}.show.bound: must be above or below, not {show.bound!r}")
         if show.value is None and claim.published.value is None:
             raise PaperError(f"{where}.show: needs a value, since the claim has no number")

@@ -53,7 +53,7 @@ def read_readings(
         )
         table.end()
         if not re.fullmatch(r"[a-z0-9-]+", key):
-            raise PaperError(f"{where}.key: letters a to z, digits and '-', not {key!r}")
+            raise PaperError(f"{where}.key: may have letters a to z, digits and '-', not {key!r}")
         if not reading.parts and not reading.counted:
             raise PaperError(f"{where}: needs `part`, its settings, or `ours`, its way of counting")
         found.append(reading)
@@ -109,7 +109,7 @@ def read_causes(
         table.where = where = f"{name}: cause {key}"
         says, kind = table.take("says", str), table.take("kind", str)
         if kind not in list(CauseKind):
-            raise PaperError(f"{where}.kind: {', '.join(CauseKind)}, not {kind!r}")
+            raise PaperError(f"{where}.kind: must be of {', '.join(CauseKind)}, not {kind!r}")
         instead = table.take("instead", dict, None)
         within = table.take("within", (int, float), None)
         cause = Cause(
@@ -136,7 +136,7 @@ def _check(where: str, cause: Cause, readings: Sequence[Reading], claims: Mappin
     if cause.reading is not None and cause.reading not in (keys := [reading.key for reading in readings]):
         raise PaperError(f"{where}.reading: no reading {cause.reading!r}; there are {', '.join(keys)}")
     if cause.within is not None and not 0 < cause.within <= MOST_DIGITS:
-        raise PaperError(f"{where}.within: above 0 and at most {MOST_DIGITS:g}, not {cause.within:g}")
+        raise PaperError(f"{where}.within: must be above 0 and at most {MOST_DIGITS:g}, not {cause.within:g}")
     if (cause.within is not None) != (cause.kind is CauseKind.DIGITS):
         raise PaperError(f"{where}: `within` is required by kind digits, and allowed only there")
     if cause.within is not None:

@@ -127,5 +127,5 @@ def notes(chart: Chart) -> list[str]:
     if len(some):
         said.append(f"Note: {len(some)} of {len(data)} points are means over those that have a value.")
     if len(none):
-        said.append(f"Note: {len(none)} of {len(data)} points have no value, and are not there.")
+        said.append(f"Note: {len(none)} of {len(data)} points have no value, and are not drawn.")
     return said

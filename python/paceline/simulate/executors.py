@@ -140,7 +140,7 @@ def _dask(address: str, held: contextlib.ExitStack) -> Opened:
     try:
         client = held.enter_context(distributed.Client(address, timeout="10s", set_as_default=False))
     except (OSError, ValueError) as error:
-        raise PacelineError(f"{DASK}={address}: there is no scheduler of Dask's ({error})") from None
+        raise PacelineError(f"{DASK}={address}: no Dask scheduler answers there ({error})") from None
     threads = _Threads(client)
     if threads() == 0:
         warn(

@@ -137,7 +137,7 @@ def seeds_from(first: int, runs: int) -> list[int]:
         raise PacelineError(f"the number of runs must be from 1 to {MOST_RUNS}, not {runs}")
     if first < 0 or first + runs > 2**63:
         last = "" if runs == 1 else f" to {first + runs - 1}"
-        raise PacelineError(f"seeds lie between 0 and {2**63 - 1}, not at {first}{last}")
+        raise PacelineError(f"seeds must be between 0 and {2**63 - 1}, not {first}{last}")
     return list(range(first, first + runs))
 
 

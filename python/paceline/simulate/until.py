@@ -98,7 +98,7 @@ class Until:
             bound = _bound(number, precision, unit_of(measure), percent=bool(percent))
         except ValueError as error:
             raise PacelineError(
-                f'until "{text}": {precision} is no precision of {measure}: {error}'
+                f'until "{text}": {precision} is not a precision of {measure}: {error}'
             ) from None
         if not 0 < bound < math.inf:
             raise PacelineError(f'until "{text}": the precision must be more than 0')
@@ -191,7 +191,7 @@ def run_until(
             f"raise {option('most')}, or ask for fewer"
         )
     if most < LEAST:
-        raise PacelineError(f"at most {most} runs: precision needs {LEAST} at least, before the first look")
+        raise PacelineError(f"at most {most} runs: precision needs {LEAST} at least, before the first check")
     made: list[list[RunRecord]] = [[] for _ in points]
     wanted = dict.fromkeys(range(len(points)), min(max(least, LEAST), most))
     later = 0

@@ -119,7 +119,7 @@ class Sample:
     def why_few(self) -> str:
         """Why there is no interval."""
         if self.lacking:
-            return "without one of the runs it has no value"
+            return "it has no value without one of the runs"
         return f"{self.n} run{'s' if self.n > 1 else ''}: it takes {LEAST_RUNS}"
 
     @property

@@ -29,7 +29,7 @@ class Entries:
         value = self.text(key)
         # int() also accepts other scripts' digits, and has a limit on their number
         if not re.fullmatch(r"[0-9]{1,18}", value) or not least <= int(value) <= most:
-            raise self.error(key, f"a whole number from {least} to {most}, not {value[:60]!r}")
+            raise self.error(key, f"must be a whole number from {least} to {most}, not {value[:60]!r}")
         return int(value)
 
     def rate(self, key: str) -> float:
@@ -38,7 +38,7 @@ class Entries:
             return 0.0
         gbps = rate_of(value)
         if gbps is None:
-            raise self.error(key, f"a rate in Gbit/s from 0 to 1000, not {value[:60]!r}")
+            raise self.error(key, f"must be a rate in Gbit/s from 0 to 1000, not {value[:60]!r}")
         return gbps
 
 

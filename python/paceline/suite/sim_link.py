@@ -230,7 +230,8 @@ def _list(entries: Entries, text: str, named: list[str], whole: Phase, why: list
             else:
                 raise entries.error(
                     "link_scenario",
-                    f"U and D (Gbit/s, 0 to 1000), L, Q and J (us), S, B, P (whole numbers) and W, not {word[:40]!r}",
+                    f"must have U and D (Gbit/s, 0 to 1000), L, Q and J (us), S, B, P (whole numbers) and W, "
+                    f"not {word[:40]!r}",
                 )
         # Without an up rate, use the file's, and without that the phase's own down rate.
         up = rates["U"] or (whole.up_gbps if entries.text("data_rate_up_in_gbps") else rates["D"])

@@ -89,7 +89,7 @@ def case(path: Path, section: str) -> Case:
     except OSError as error:
         raise SuiteError(f"cannot read {path}: {error.strerror}") from None
     if len(data) > MOST_BYTES:
-        raise SuiteError(f"{path}: more than {MOST_BYTES} bytes: no specification")
+        raise SuiteError(f"{path}: more than {MOST_BYTES} bytes: this is not a specification")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -284,7 +284,7 @@ def _scheme(entries: Entries, who: str, why: list[str]) -> str:
     """The controller of a connection; appends to `why` if it is unsupported."""
     algorithm = entries.text(f"{who}_cc_algo")
     if not re.fullmatch(r"[\w.+-]{1,40}", algorithm):
-        raise entries.error(f"{who}_cc_algo", f"the name of a controller, not {algorithm[:60]!r}")
+        raise entries.error(f"{who}_cc_algo", f"must be the name of a controller, not {algorithm[:60]!r}")
     if algorithm not in SCHEMES:
         why.append(f"{who}_cc_algo: {algorithm}: no such controller; there are {', '.join(SCHEMES)}")
     options = entries.text(f"{who}_cc_options")
@@ -326,7 +326,7 @@ def _transfer(entries: Entries, key: str, why: list[str]) -> int:
                 key, f"must be a transfer (=b1:*1:397:10000000;) or streams of media, not {part[:60]!r}"
             )
     if not parts or (size == 0 and not media and not why):
-        raise entries.error(key, "a transfer of 1 byte or more")
+        raise entries.error(key, "must be a transfer of 1 byte or more")
     if media:
         why.append(
             f"{key}: {', '.join(media)}: media streams of different priority in one connection, with delays per "

@@ -123,7 +123,7 @@ def _pcapng(file: IO[bytes], unread: Unread) -> Iterator[Frame]:
             links.append((struct.unpack_from(order + "H", body)[0], *_resolution(order, body[8:-4])))
         elif number == 3:
             raise PacelineError(
-                "it has Simple Packet Blocks, which have no times, and all that is told takes times: capture with "
+                "it has Simple Packet Blocks, which have no times, but a fit needs them: capture with "
                 "tcpdump, dumpcap or Wireshark, which write times"
             )
         elif number in _TIMED and length >= 32 and len(body) >= 20:

@@ -28,7 +28,7 @@ def path_file(found: Measured, name: str) -> str:
     if not 1 <= rate <= MOST_BPS:
         raise PacelineError(f"a rate of {rate:g} bit/s is outside a path's range")
     if any(share and float(figures(share * 100, 4)) >= 100 for share in (found.loss, found.loss_back)):
-        raise PacelineError("all but nothing was lost: a path that loses 100 % carries nothing")
+        raise PacelineError("nearly everything was lost: a path that loses 100 % carries nothing")
     there, back = _delays(found, said)
     limit = _limit(found, rate, said)
     if found.loss is None:

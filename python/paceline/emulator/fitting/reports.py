@@ -30,7 +30,7 @@ def of_ping(text: str) -> Measured:
     sent = sum(int(count) for count, _ in _COUNTS.findall(text))
     received = sum(int(count) for _, count in _COUNTS.findall(text))
     if not 0 < received <= sent:
-        raise PacelineError("of the pings in it none was answered, or more were than were sent")
+        raise PacelineError("none of its pings was answered, or more answers than pings were counted")
     try:
         times = [[float(word) / 1e3 for word in words] for words in _TIMES.findall(text)]
     except ValueError:
@@ -39,7 +39,7 @@ def of_ping(text: str) -> Measured:
         raise PacelineError("its line `rtt min/avg/max/mdev` is missing: the ping was cut off")
     least, most = min(row[0] for row in times), max(row[2] for row in times)
     if not 0 <= least <= most <= LONGEST_S:
-        raise PacelineError(f"round trips from {least * 1e3:g} to {most * 1e3:g} ms cannot be")
+        raise PacelineError(f"round trips from {least * 1e3:g} to {most * 1e3:g} ms are impossible")
     found = Measured(f"ping, {sent} sent and {received} answered", rtt_min_s=least, loss=1 - received / sent)
     mean = sum(row[1] for row in times) / len(times)
     found.notes.append(

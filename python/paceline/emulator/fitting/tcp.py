@@ -41,7 +41,7 @@ def of_segments(segments: Iterable[Segment]) -> Measured:
     for segment in all_segments:
         sent[segment.interface, segment.source, segment.target] += segment.payload
     if not sent or max(sent.values()) == 0:
-        raise PacelineError("no TCP data is in it: a rate and losses take a connection that carries some")
+        raise PacelineError("it has no TCP data: rate and losses need a connection that carries data")
     (interface, sender, receiver), _ = sent.most_common(1)[0]
     both = {(sender, receiver), (receiver, sender)}
     mine = [s for s in all_segments if s.interface == interface and (s.source, s.target) in both]
@@ -211,17 +211,15 @@ class _Connection:
 
     def _rate(self, arrivals: list[tuple[int, int]], found: Measured) -> None:
         if len(arrivals) < 2 or arrivals[-1][0] <= arrivals[0][0]:
-            raise PacelineError("too little TCP data is in it for a rate: all of it came at one instant")
+            raise PacelineError("it has too little TCP data for a rate: all of it arrived at one instant")
         if self.packets < LEAST_PACKETS:
             raise PacelineError(
-                f"too little TCP data is in it for a rate: {self.packets} packets with data, and it takes "
+                f"it has too little TCP data for a rate: {self.packets} packets with data, and a rate needs "
                 f"{LEAST_PACKETS}; capture a download of some seconds"
             )
         start, length = arrivals[0][0], arrivals[-1][0] - arrivals[0][0]
         if length > LONGEST_S * 1e9:
-            raise PacelineError(
-                f"from its first packet to its last {length / 1e9:.3g} s passed: it is damaged"
-            )
+            raise PacelineError(f"it spans {length / 1e9:.3g} s: it is damaged")
         window = max(LEAST_S, 5 * (found.rtt_min_s or 0)) * 1e9
         count = min(int(length / window), 100_000)
         on_wire = 8e9 * self.packet_bytes / self.payload
