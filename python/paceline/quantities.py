@@ -75,8 +75,8 @@ def decimals_of(length: float) -> int:
 
 
 def outward(end: float, decimals: int) -> float:
-    """An upper half width rounded up where only a digit or none would be left, so that no interval is printed shorter
-    than it is."""
+    """An upper end or half width, rounded up if `decimals` is the maximum, so that no interval is printed shorter than
+    it is."""
     place = 10.0**decimals
     return math.ceil(end * place - 1e-6) / place if decimals == _MOST_DECIMALS else end
 

@@ -126,7 +126,7 @@ def calls(file: IO[bytes]) -> Capture:
     agreed: set[frozenset[bytes]] = set()
     capture, relays = Capture(), Relays()
     for datagram in datagrams(file, capture.unread):
-        channel, datagram = relays.carried(datagram)  # noqa: PLW2901 (what is in it stands for it)
+        channel, datagram = relays.carried(datagram)  # noqa: PLW2901 (the carried datagram replaces it)
         ends = datagram.source[0], datagram.target[0]
         packet = _packet(datagram)
         if packet is not None:

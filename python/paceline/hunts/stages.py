@@ -25,7 +25,7 @@ always completed."""
 FAR = 0.25
 """Finds that are nearer to each other than this on every axis, in shares of the ranges, count as one."""
 SPARE = 2
-"""This many times more finds than requested are checked on other seeds, since some do not last."""
+"""Additional finds, beyond the requested number, that are checked on other seeds, since some do not last."""
 
 
 @dataclass

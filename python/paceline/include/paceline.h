@@ -1,16 +1,17 @@
 /* Congestion controllers for Paceline in C, or in anything that can export a C function.
  *
- * A shared library exports `paceline_controllers`, which gives its controllers, each a struct of callbacks. Build one with
+ * A shared library exports `paceline_controllers`, which returns its controllers, each a struct of callbacks. Build it
+ * with
  *
  *     cc -O2 -shared -fPIC -I"$(paceline include)" mine.c -o mine.so
  *
- * and name it in a scenario: cc = "library:./mine.so", or "library:./mine.so:NAME" where there are several.
+ * and name it in a scenario: cc = "library:./mine.so", or "library:./mine.so:NAME" if it has several controllers.
  *
- * The caller owns all memory: a controller's state is `state_size` bytes, zeroed, of which the library keeps nothing
- * outside. A controller is called by one thread at a time; two may be called at once. Times are in nanoseconds from the
- * run's beginning on, windows in segments of `paceline_path.segment` bytes, rates in bytes a second.
+ * The caller owns all memory: a controller's state is `state_size` bytes, zeroed; the library must keep no state
+ * elsewhere. A controller is called by one thread at a time; two controllers may be called concurrently. Times are in
+ * nanoseconds since the run's beginning, windows in segments of `paceline_path.segment` bytes, rates in bytes a second.
  *
- * Any change of a struct makes another PACELINE_ABI, and a library of another one is refused by name.
+ * Any change of a struct changes PACELINE_ABI, and a library with another one is refused with an error that names it.
  * Apache-2.0 OR MIT, as Paceline is.
  */
 #ifndef PACELINE_H
@@ -25,45 +26,45 @@ extern "C" {
 
 #define PACELINE_ABI 1
 
-/* Times that are not known. */
+/* Unknown times. */
 #define PACELINE_NONE UINT64_MAX
 
-/* What a controller rides on. */
+/* The protocol machine that a controller controls. */
 enum { PACELINE_TCP = 1, PACELINE_TFRC = 2, PACELINE_RTP = 3 };
 
-/* How lost segments are found (PACELINE_TCP), unless the flow or its profile says otherwise. */
+/* The default loss recovery (PACELINE_TCP); the flow or its profile may override it. */
 enum {
     PACELINE_SACK = 0,    /* RFC 6675 */
     PACELINE_NEWRENO = 1, /* RFC 6582 */
     PACELINE_RENO = 2,    /* RFC 2581 */
     PACELINE_TAHOE = 3,
-    PACELINE_RACK = 4 /* RFC 8985; wanted by PACELINE_DELIVERIES and PACELINE_PACING */
+    PACELINE_RACK = 4 /* RFC 8985; required by PACELINE_DELIVERIES and PACELINE_PACING */
 };
 
-/* What a controller on TCP needs beside events (`needs`, a sum of these). */
+/* What a TCP controller needs besides events (`needs`, a sum of these). */
 enum {
-    PACELINE_DELIVERIES = 1, /* on_delivery and on_lost; the window is its own in recoveries too */
+    PACELINE_DELIVERIES = 1, /* on_delivery and on_lost; it also sets the window during recovery */
     PACELINE_PACING = 2,     /* segments leave at paceline_window.pacing */
-    PACELINE_RATE_LEADS = 4, /* that rate leads, and the window bounds what is in flight, well above what the path holds */
+    PACELINE_RATE_LEADS = 4, /* pacing sets the rate; the window only limits what is in flight, well above the BDP */
     PACELINE_L4S = 8         /* segments are ECT(1) (RFC 9331) */
 };
 
-/* How a TCP receiver tells of marks (`ecn`). */
+/* How a TCP receiver reports CE marks (`ecn`). */
 enum { PACELINE_ECN_OFF = 0, PACELINE_ECN_CLASSIC = 1, PACELINE_ECN_DCTCP = 2, PACELINE_ECN_ACCURATE = 3 };
 
-/* Whose behaviour (paceline_given.profile). */
+/* The profile (paceline_given.profile). */
 enum { PACELINE_RFC = 0, PACELINE_NS2 = 1, PACELINE_NS2_LINUX = 2, PACELINE_LINUX = 3 };
 
-/* What a controller may see of its path; all machines fill every field. */
+/* The state of the path; all machines fill every field. */
 typedef struct paceline_path {
     uint64_t now;
     uint64_t srtt;           /* RFC 6298; 0 before the first sample */
-    uint64_t rttvar;         /* of TCP alone */
-    uint64_t min_rtt;        /* the least round-trip time seen */
+    uint64_t rttvar;         /* TCP only */
+    uint64_t min_rtt;        /* minimum round-trip time so far */
     uint32_t in_flight;      /* segments sent and not yet acknowledged */
     uint32_t acked;          /* the next segment that the receiver expects */
     uint32_t next;           /* the next segment to send in order */
-    uint32_t receive_window; /* in segments; UINT32_MAX where there is none */
+    uint32_t receive_window; /* in segments; UINT32_MAX if there is none */
     uint32_t segment;        /* payload of a segment in bytes */
     uint32_t reserved;
 } paceline_path;
@@ -71,16 +72,16 @@ typedef struct paceline_path {
 /* Events of TCP. */
 enum {
     PACELINE_ESTABLISHED = 1, /* window: the initial window */
-    PACELINE_ACKED = 2,       /* segments, in_flight before it came, rtt; outside of recovery */
-    PACELINE_REPAIRED = 3,    /* segments, rtt; in recovery, under profiles ns2-linux and linux */
+    PACELINE_ACKED = 2,       /* segments, in_flight before the ACK, rtt; outside recovery */
+    PACELINE_REPAIRED = 3,    /* segments, rtt; during recovery, under profiles ns2-linux and linux */
     PACELINE_DUPLICATE = 4,
-    PACELINE_LOST = 5,      /* at most once a window; count: by how many duplicates to inflate; flag: lost again */
-    PACELINE_DEFLATE = 6,   /* segments: shrink by so many (RFC 6582, 3.2) */
-    PACELINE_RECOVERED = 7, /* window: at most this, or a burst follows */
-    PACELINE_UNDO = 8,      /* window, threshold: those before the last reduction, which was for nothing */
+    PACELINE_LOST = 5,      /* at most once a window; count: segments to inflate by; flag: lost before */
+    PACELINE_DEFLATE = 6,   /* segments: shrink by this number (RFC 6582, 3.2) */
+    PACELINE_RECOVERED = 7, /* window: a larger one would send a burst */
+    PACELINE_UNDO = 8,      /* window, threshold: before the last reduction, which was spurious */
     PACELINE_TIMEOUT = 9,   /* flag: cut the threshold too */
     PACELINE_ECN_ECHO = 10, /* at most once a window */
-    PACELINE_RESUMED = 11,  /* rtt: since the last segment left; flag: the application had nothing; under linux */
+    PACELINE_RESUMED = 11,  /* rtt: time since the last segment; flag: application-limited; profile linux */
     PACELINE_IDLE = 12      /* window: the restart window (RFC 5681, 4.1) */
 };
 
@@ -96,14 +97,14 @@ typedef struct paceline_tcp_event {
     double threshold;
 } paceline_tcp_event;
 
-/* A sample of the delivery rate (draft-ietf-ccwg-bbr), with PACELINE_DELIVERIES. Volumes in bytes. */
+/* A delivery-rate sample (draft-ietf-ccwg-bbr), with PACELINE_DELIVERIES. Volumes in bytes. */
 typedef struct paceline_delivery {
     uint64_t total;
     uint64_t newly_acked;
     uint64_t newly_lost;
     uint64_t prior_delivered;
     uint64_t delivered;
-    uint64_t interval; /* 0 where it is too short to trust */
+    uint64_t interval; /* 0 if it is too short to be reliable */
     uint64_t rtt;      /* PACELINE_NONE without a sample */
     uint64_t tx_in_flight;
     uint64_t lost;
@@ -115,7 +116,7 @@ typedef struct paceline_delivery {
     uint32_t reserved;
 } paceline_delivery;
 
-/* A segment that was found lost, with PACELINE_DELIVERIES. */
+/* A segment that was declared lost, with PACELINE_DELIVERIES. */
 typedef struct paceline_lost {
     uint64_t size;
     uint64_t total;
@@ -125,15 +126,15 @@ typedef struct paceline_lost {
     uint32_t app_limited;
 } paceline_lost;
 
-/* What a controller on TCP has decided: as it was left by the call before. */
+/* The decisions of a TCP controller; each call gets them as the previous call left them. */
 typedef struct paceline_window {
     double window;       /* segments: finite, at least 1 */
     double threshold;    /* slow-start threshold, infinite at first */
     double pacing;       /* bytes of payload a second, or infinite */
-    double base_rtt;     /* seconds of a path without a queue; not a number: not known */
-    uint32_t quantum;    /* bytes that may leave at once while it paces */
-    uint32_t holds_back; /* samples of what is sent now say nothing of the path's rate */
-    const char *failed;  /* words: ends the run with them; else NULL */
+    double base_rtt;     /* round-trip time without a queue in seconds; NaN: unknown */
+    uint32_t quantum;    /* bytes that may leave in one burst while pacing */
+    uint32_t holds_back; /* it limits its rate, so delivery-rate samples do not measure the path */
+    const char *failed;  /* an error message, which ends the run; else NULL */
 } paceline_window;
 
 /* Events of TFRC. */
@@ -148,10 +149,10 @@ typedef struct paceline_tfrc_event {
     double loss_event_rate; /* p */
 } paceline_tfrc_event;
 
-/* What a controller on TFRC has decided. */
+/* The decisions of a TFRC controller. */
 typedef struct paceline_rate {
     double rate;   /* bytes of payload a second: finite, above 0 */
-    double pacing; /* at which packets leave now */
+    double pacing; /* the rate at which packets leave now */
     uint32_t in_slow_start;
     uint32_t reserved;
     const char *failed;
@@ -159,23 +160,23 @@ typedef struct paceline_rate {
 
 /* Events of RTP. */
 enum {
-    PACELINE_RTP_STARTED = 1,  /* size: a full packet on the wire; time: between reports */
+    PACELINE_RTP_STARTED = 1,  /* size: of a full packet on the wire; time: between reports */
     PACELINE_RTP_REPORT = 2,   /* loss, rtt, since, bottleneck, data_limited */
     PACELINE_RTP_ARRIVALS = 3, /* packets, rtt, since, backlog, waiting, in_flight, data_limited */
     PACELINE_RTP_SILENCE = 4,
     PACELINE_RTP_TIMER = 5,
     PACELINE_RTP_FRAME = 6, /* size: of the frame that was written */
-    PACELINE_RTP_SENT = 7   /* packets: the one that has left; in_flight */
+    PACELINE_RTP_SENT = 7   /* packets: the one that was sent; in_flight */
 };
 
 enum { PACELINE_ARRIVED = 1, PACELINE_GONE = 2, PACELINE_UNKNOWN = 3 };
 
 typedef struct paceline_packet {
     uint64_t sent;
-    uint64_t arrived; /* by the receiver's clock; PACELINE_NONE if it did not, or that is not told */
+    uint64_t arrived; /* on the receiver's clock; PACELINE_NONE if it did not arrive, or if that is not reported */
     uint32_t number;
     uint32_t size;    /* on the wire */
-    uint32_t payload; /* what the application wrote of it */
+    uint32_t payload; /* the application's bytes in it */
     uint32_t fate;
     uint32_t marked;
     uint32_t ends_frame;
@@ -185,23 +186,23 @@ typedef struct paceline_rtp_event {
     uint32_t kind;
     uint32_t data_limited;
     uint64_t rtt;   /* PACELINE_NONE without one */
-    uint64_t since; /* from the feedback before */
+    uint64_t since; /* since the previous feedback */
     uint64_t time;
     uint64_t waiting; /* how long the oldest frame has waited at the sender */
     uint64_t size;
-    uint64_t backlog; /* bytes that wait there */
+    uint64_t backlog; /* bytes in the sender's queue */
     uint64_t in_flight;
     double loss;
-    double bottleneck; /* bytes a second; 0: not known */
+    double bottleneck; /* bytes a second; 0: unknown */
     const paceline_packet *packets;
     uint64_t packet_count;
 } paceline_rtp_event;
 
-/* What a controller on RTP has decided. Rates in bytes on the wire a second. */
+/* The decisions of an RTP controller. Rates in bytes on the wire a second. */
 typedef struct paceline_media {
     double rate;
-    double target;   /* what an encoder should aim at; 0: it says nothing of that */
-    double filling;  /* up to which packets that carry nothing are sent */
+    double target;   /* the encoder's target rate; 0: none given */
+    double filling;  /* the rate up to which padding packets are sent */
     uint64_t window; /* bytes that may be in flight; PACELINE_NONE: no window */
     const char *failed;
 } paceline_media;
@@ -209,31 +210,31 @@ typedef struct paceline_media {
 /* A number that scenarios may set (`params`), from `least` to `most`. */
 typedef struct paceline_parameter {
     const char *name;
-    const char *unit; /* "1" where it has none */
+    const char *unit; /* "1" if it has none */
     const char *doc;
     double initial;
     double least;
     double most;
-    uint32_t whole; /* 1: a whole number */
+    uint32_t whole; /* 1: an integer */
     uint32_t reserved;
 } paceline_parameter;
 
-/* What is recorded and plotted. Units: "1", "packets", "bytes", "s", "bps". */
+/* A recorded and plotted value. Units: "1", "packets", "bytes", "s", "bps". */
 typedef struct paceline_gauge {
     const char *name;
     const char *unit;
 } paceline_gauge;
 
-/* What a controller begins with. */
+/* The arguments of a new controller. */
 typedef struct paceline_given {
-    const double *values; /* the parameters', in their order */
+    const double *values; /* of the parameters, in their order */
     const char *flow;
-    uint64_t random; /* for paceline_random: of the run's seed and the flow's name */
+    uint64_t random; /* initial state for paceline_random, from the run's seed and the flow's name */
     uint32_t profile;
     uint32_t reserved;
 } paceline_given;
 
-/* A controller. What is not needed may be NULL or 0. */
+/* A controller. Unused members may be NULL or 0. */
 typedef struct paceline_controller {
     uint32_t abi; /* PACELINE_ABI */
     uint32_t machine;
@@ -249,34 +250,36 @@ typedef struct paceline_controller {
     uint32_t gauge_count;
     uint32_t state_size; /* bytes; a struct's sizeof */
 
-    /* Of RTP: which feedback, and how often. */
-    uint32_t wants_reports;     /* 1: a receiver's reports, in place of feedback on single packets */
-    uint32_t transport_wide;    /* 1: transport-wide feedback in place of RFC 8888's */
+    /* RTP: the kind of feedback, and its interval. */
+    uint32_t wants_reports;     /* 1: receiver reports instead of feedback on single packets */
+    uint32_t transport_wide;    /* 1: transport-wide feedback instead of RFC 8888's */
     uint64_t feedback_interval; /* 0: 100 ms */
-    uint64_t timer;             /* from one PACELINE_RTP_TIMER to the next; 0: none */
-    uint32_t silence;           /* after so many intervals without feedback PACELINE_RTP_SILENCE is told; 0: never */
-    uint32_t tells_sending;     /* 1: PACELINE_RTP_FRAME and PACELINE_RTP_SENT are told */
+    uint64_t timer;             /* interval of PACELINE_RTP_TIMER; 0: none */
+    uint32_t silence;           /* intervals without feedback before PACELINE_RTP_SILENCE; 0: never */
+    uint32_t tells_sending;     /* 1: send PACELINE_RTP_FRAME and PACELINE_RTP_SENT */
 
-    /* Fills in the zeroed state. */
+    /* Initialises the zeroed state. */
     void (*begin)(void *state, const paceline_given *given);
-    /* Of TCP. */
+    /* TCP. */
     void (*on_tcp)(void *state, const paceline_tcp_event *event, const paceline_path *path, paceline_window *decided);
     void (*on_delivery)(void *state, const paceline_delivery *sample, const paceline_path *path, paceline_window *decided);
     void (*on_lost)(void *state, const paceline_lost *lost, const paceline_path *path, paceline_window *decided);
     void (*on_marks)(void *state, uint32_t acked, uint32_t marked, const paceline_path *path, paceline_window *decided);
-    /* Of TFRC, and of RTP. */
+    /* TFRC and RTP. */
     void (*on_tfrc)(void *state, const paceline_tfrc_event *event, const paceline_path *path, paceline_rate *decided);
     void (*on_rtp)(void *state, const paceline_rtp_event *event, const paceline_path *path, paceline_media *decided);
-    /* Writes the gauges' values in their order; not a number: not known yet. */
+    /* Writes the gauges' values in their order; NaN: not yet known. */
     void (*read_gauges)(const void *state, double *values);
-    /* The state is about to go: for what the library has allocated itself. */
+    /* Called before the state is freed: release what the library has allocated itself. */
     void (*end)(void *state);
 } paceline_controller;
 
-/* What a library exports: its controllers, which live as long as it does. `abi` is the caller's PACELINE_ABI. */
+/* The function that a library exports. The controllers must live as long as the library. `abi` is the caller's
+ * PACELINE_ABI. */
 const paceline_controller *paceline_controllers(uint32_t abi, uint32_t *count);
 
-/* A draw, uniform in [0, 1): begin with paceline_given.random in `*state` (Steele, Lea and Flood, SplitMix64, 2014). */
+/* A random number, uniform in [0, 1): initialise `*state` with paceline_given.random (Steele, Lea and Flood,
+ * SplitMix64, 2014). */
 static inline double paceline_random(uint64_t *state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;

@@ -61,7 +61,7 @@ def _listen(
     where: rtp.Listening, feedback: str | None, duration_s: float | None, watch: _core.ListenWatch
 ) -> tuple[_core.RunOutput, str]:
     """Listens at the address; without one, at all addresses (IPv6's socket takes IPv4 too; without IPv6, IPv4's)."""
-    addresses = ["[::]", "0.0.0.0"]  # noqa: S104 (whoever sends is told no more than a twentieth of it)
+    addresses = ["[::]", "0.0.0.0"]  # noqa: S104 (feedback is at most a twentieth of the received traffic)
     if where.host is not None:
         try:
             ip = ipaddress.ip_address(where.host)

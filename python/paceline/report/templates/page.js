@@ -6,17 +6,17 @@
   const SVG = "http://www.w3.org/2000/svg";
   const REACH_PX = 28;
 
-  // What is switched off hides its series and those named after it: "vegas" also "vegas-red".
+  // Switching a series off hides it and those named after it: "vegas" also "vegas-red".
   const covers = (set, key) => [...set].some((one) => key === one || key.startsWith(`${one}-`));
   const isOff = (set, series, name) => covers(set, series) || set.has(name);
 
-  // A number as short as it can be told.
+  // A number in its shortest form.
   function short(value) {
     const text = Math.abs(value) >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
     return text.replace("-", "\u2212");
   }
 
-  // The corners of a drawn line, read back by the scale of its panel: no second copy of its data is in the page.
+  // The vertices of a drawn line, converted back by its panel's scale: the page has no second copy of its data.
   function alongLines(element, panels) {
     const found = [];
     element.querySelectorAll("[data-panel]").forEach((group) => {
@@ -92,7 +92,7 @@
       return best;
     }
 
-    // The command of a point stands in its row of the table.
+    // A point's command is in its row of the table.
     function pick() {
       if (current < 0) return;
       const [, , , , text, row] = all()[current];
@@ -107,7 +107,7 @@
       picked.replaceChildren(...parts);
     }
 
-    // Right and left along a line, down and up from line to line.
+    // Right and left move along a line, down and up from line to line.
     function step(key) {
       const there = all().map((mark, i) => [mark, i]).filter(([mark]) => !off(mark[2], mark[3]));
       if (!there.length) return;
@@ -157,7 +157,7 @@
     element.tabIndex = 0;
     element.setAttribute("role", "group");
     element.setAttribute("aria-label", `${svg.getAttribute("aria-label")} Arrow keys go through the values, Enter shows a point's command.`);
-    // A button within a picture would not be one to a screen reader.
+    // A screen reader would not announce a button within a picture.
     svg.setAttribute("role", "group");
     element.addEventListener("pointermove", (event) => {
       const index = nearest(event);
@@ -182,7 +182,7 @@
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      // Pages opened from a file may not have the clipboard.
+      // Pages opened from a file may lack access to the clipboard.
       const area = document.createElement("textarea");
       area.value = text;
       document.body.append(area);
@@ -203,7 +203,7 @@
     updates.forEach((update) => update());
   }));
 
-  // A link to what is folded unfolds it.
+  // A link to a folded element unfolds it.
   function unfold() {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
@@ -213,7 +213,7 @@
   window.addEventListener("hashchange", unfold);
   unfold();
 
-  // On paper nothing can be unfolded.
+  // Nothing can be unfolded on paper, so unfold everything.
   let closed = [];
   window.addEventListener("beforeprint", () => {
     closed = [...document.querySelectorAll("details.fold:not([open])")];
