@@ -263,8 +263,8 @@ def clones_own(text: str) -> set[str]:
 
 
 def test_no_help_names_a_file_that_only_a_clone_has(installed: Installed) -> None:
-    assert clones_own("see docs/cli.md, or examples/loss.toml, with ./paceline.") == {
-        "docs/cli.md",
+    assert clones_own("see docs/live.md, or examples/loss.toml, with ./paceline.") == {
+        "docs/live.md",
         "./paceline",
     }
     for name in ("", *cli.COMMANDS):

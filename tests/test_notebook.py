@@ -346,7 +346,7 @@ def test_results_draw_what_they_recorded() -> None:
         ({"y": "cwnd", "flow": "film"}, "cwnd of flow film: flows recorded: media"),
         ({"y": "queue", "flow": "media"}, "queue of flow media: this recording is not about flows"),
         ({"y": "cwnd", "seed": 9}, "no run with seed 9; there are 1, 2"),
-        ({"y": "cwnd", "x": "delay"}, "cwnd is drawn over time: x and by"),
+        ({"y": "cwnd", "x": "delay"}, "cwnd is drawn over time: x, by"),
     ]:
         with pytest.raises(PacelineError, match=words):
             results.plot(**arguments)  # type: ignore[arg-type]

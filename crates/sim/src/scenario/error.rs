@@ -173,7 +173,7 @@ pub(super) fn allowed(typed: &str, known: &[&str]) -> String {
     let mut near = known.to_vec();
     near.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
     let near = listed(near.into_iter().take(LISTED));
-    format!("nearest of {}: {near}; docs/scenario.md and `paceline schema` have all", known.len())
+    format!("nearest of {}: {near}; `paceline schema` prints all", known.len())
 }
 
 /// The name among `known` that `typed` probably stands for.
