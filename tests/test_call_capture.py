@@ -218,7 +218,7 @@ def test_what_is_encrypted_is_said(tmp_path: Path) -> None:
     assert kinds == {"srtp": 1, "quic-unread": 1}
     path.write_bytes(_pcap(hello, initial, initial).getvalue())
     with pytest.raises(
-        PacelineError, match=r"no stream of RTP .*; 1 .* of DTLS, .*; 2 .* of QUIC, which is enc"
+        PacelineError, match=r"no stream of RTP .*; datagrams that are encrypted: 1 DTLS, 2 QUIC"
     ):
         paceline.call_log(path)
 

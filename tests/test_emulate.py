@@ -101,7 +101,7 @@ def test_a_parking_lot_from_a_template_is_a_path(monkeypatch: pytest.MonkeyPatch
     assert made.ends == ("r0", "r3")
     assert [forward for *_, forward, _, _ in realtime.flows(made, 1)] == [True, False]
     part = paceline.parse(lot + '[flow.a]\nto = "r2"\n')
-    with pytest.raises(PacelineError, match="from r0 to r3"):
+    with pytest.raises(PacelineError, match="between r0 and r3"):
         realtime.flows(part, 1)
     stand_in(monkeypatch)
     run = realtime.emulate(made, 1)

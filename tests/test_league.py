@@ -450,7 +450,10 @@ WANDERS = (
     ("draw", "words"),
     [
         ('"link.bottleneck.rate" = { uniform = ["1 Mbit/s", "2 s"] }', "must have the same unit"),
-        ('"link.bottleneck.rate" = { uniform = ["2 Mbit/s", "1 Mbit/s"] }', "there is nothing"),
+        (
+            '"link.bottleneck.rate" = { uniform = ["2 Mbit/s", "1 Mbit/s"] }',
+            "the range from 2 Mbit/s to 1 Mbit/s is empty",
+        ),
         ('"link.bottleneck.rate" = { loguniform = [0, 1] }', "above 0"),
         ('"link.bottleneck.rate" = { evenly = [0, 1] }', "one of uniform"),
         ('"link.bottleneck.rate" = { uniform = ["1 Mbit/s", "2 Mbit/s"], of = 3 }', "no key 'of'"),

@@ -160,7 +160,8 @@ def test_transfers_without_an_end_are_told_where_their_times_are_compared() -> N
     found = Results(records, {"vary": {"cc": ["vegas", "cubic"]}})
     table = differences(found, ["transfer_time_mean_s"])
     (note,) = left_out(Comparison(table, found))
-    assert "4 beside 20" in note
+    assert "leaves out 4 transfers that had not finished" in note
+    assert "covers 20" in note
     assert left_out(Comparison(differences(found, ["transfers_completed"]), found)) == []
 
 

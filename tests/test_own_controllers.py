@@ -254,7 +254,7 @@ def test_a_name_of_a_built_in_one_is_not_taken() -> None:
         (0.5, {"least": 1, "most": 2}, "with the default between them"),
         (0.5, {"least": 0, "most": math.inf}, "is not a finite range"),
         ("a", {}, "give choices"),
-        (None, {}, "a number, True or False, or a name"),
+        (None, {}, "a number, True, False, or a name"),
     ],
 )
 def test_parameters_need_a_range(default: Any, more: dict[str, Any], said: str) -> None:

@@ -349,7 +349,7 @@ def test_the_command_has_totals_and_pages_of_readings(
         ('part = [{ series = ["newreno"], set = { "link.bottleneck.rate" = "8 Mbit/s" } }]', "", "needs `part`"),
         ("within = 0.05", "within = 0.5", "within: must be above 0 and at most 0.05, not 0.5"),
         ('kind = "digits"', 'kind = "ours"', "`within` is required by kind digits"),
-        ('kind = "digits"', 'kind = "fate"', "kind: digits, unsaid, paper, ours, not 'fate'"),
+        ('kind = "digits"', 'kind = "fate"', "kind: must be one of digits, unsaid, paper, ours, not 'fate'"),
         ('reading = "later"', 'reading = "sooner"', "no reading 'sooner'; there are faster, later, counted"),
         ('reading = "later"', "", "needs exactly one of reading, within and instead"),
         ('claims = ["fast", "digits"]', 'claims = ["f?st", "number*"]', "no claim 'number*'"),

@@ -174,7 +174,7 @@ def test_addresses() -> None:
 def test_mistakes_are_told(tmp_path: Path) -> None:
     with pytest.raises(PacelineError, match="twcc needs the ID of its extension"):
         paceline.receive("rtp://:5004", feedback="twcc")
-    with pytest.raises(PacelineError, match="is not reports, twcc or rfc8888"):
+    with pytest.raises(PacelineError, match="must be reports, twcc or rfc8888"):
         paceline.receive("rtp://:5004", feedback="remb")
     with pytest.raises(PacelineError, match="not an IP address of this host"):
         paceline.receive("rtp://there.example:5004", duration_s=1)

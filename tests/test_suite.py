@@ -369,7 +369,7 @@ def test_a_queue_is_put_into_links() -> None:
     [
         (("nowhere",), r"no suite 'nowhere': there are .*rfc7928, rfc9743"),
         (("rfc9743", "--scheme", "cubik"), r"--scheme cubik: no case can run with it.*did you mean `cubic`"),
-        (("rfc9743", "--scheme", "cubic:"), r"--scheme cubic:: after the name and a colon KEY=VALUE"),
+        (("rfc9743", "--scheme", "cubic:"), r"--scheme cubic:: after the name and a colon write KEY=VALUE"),
         (("rfc9743", "--scheme", "cubic:beta=7"), r"--scheme cubic:beta=7: no case can run with it.*beta"),
         (("rfc9743", "--queue", "codel"), r"--queue codel: rfc9743 tests a scheme: --scheme"),
         (("rfc7928", "--scheme", "cubic"), r"--scheme cubic: rfc7928 tests a queue: --queue"),
@@ -391,7 +391,7 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ('tests = "scheme"', 'tests = "queues"', r"suite.tests: scheme or queue, not 'queues'"),
+        ('tests = "scheme"', 'tests = "queues"', r"suite.tests: must be scheme or queue, not 'queues'"),
         (
             'section = "1"\ntitle = "Pages"',
             'section = "3"\ntitle = "Pages"',
@@ -416,7 +416,7 @@ def test_a_mistake_is_named(words: tuple[str, ...], says: str, tmp_path: Path) -
         (
             'record = ["cwnd", "rate"]',
             'record = "cwn"',
-            r"case windows.record: must be of cwnd, .*, not 'cwn'",
+            r"case windows.record: must be one of cwnd, .*, not 'cwn'",
         ),
         (
             'record = ["cwnd", "rate"]',

@@ -85,12 +85,11 @@ def read(path: Path) -> Capture:
     except PacelineError as error:
         raise PacelineError(f"{path}: {error}") from None
     if not found.streams:
-        sealed = "".join(
-            f"; {count} datagrams are {name}, which is encrypted" for name, count in found.sealed.items()
-        )
+        sealed = ", ".join(f"{count} {name}" for name, count in found.sealed.items())
         others = found.unread.most()
         raise PacelineError(
-            f"{path}: it has no stream of RTP over UDP with at least {LEAST} packets{sealed}"
+            f"{path}: it has no stream of RTP over UDP with at least {LEAST} packets"
+            + (f"; datagrams that are encrypted: {sealed}" if sealed else "")
             + (f"; not read are {others}" if others else "")
             + "".join(f". {notice['text']}" for notice in found.unread.notices())
         )

@@ -100,7 +100,7 @@ def init(
 
 
 def dissector() -> None:
-    """Prints a Wireshark dissector for TFRC over UDP, in Lua.
+    """Print a Wireshark dissector for TFRC over UDP, in Lua.
 
     \b
     Example, then `wireshark -X lua_script:paceline_tfrc.lua FILE`:

@@ -234,7 +234,7 @@ def _study(
     check_distinct(where, "series", [series.key for series in study.series])
     check_distinct(f"{where}.axis", "level", [level.label for level in levels])
     if study.record not in (None, *SERIES):
-        raise PaperError(f"{where}.record: must be of {', '.join(SERIES)}, not {study.record!r}")
+        raise PaperError(f"{where}.record: must be one of {', '.join(SERIES)}, not {study.record!r}")
     if study.cut_s and study.record != "losses":
         raise PaperError(f'{where}: cutting into intervals needs `record = "losses"`')
     if study.record is None and any(plot.kind == "trace" for plot in study.plots):

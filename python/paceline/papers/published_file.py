@@ -55,7 +55,7 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
     margin = table.take("margin", (int, float), None)
     kind = table.take("kind", str)
     if kind not in list(Kind):
-        raise PaperError(f"{where}.kind: must be of {', '.join(Kind)}, not {kind!r}")
+        raise PaperError(f"{where}.kind: must be one of {', '.join(Kind)}, not {kind!r}")
     try:
         published = Published(
             Kind(kind),

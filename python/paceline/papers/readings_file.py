@@ -109,7 +109,7 @@ def read_causes(
         table.where = where = f"{name}: cause {key}"
         says, kind = table.take("says", str), table.take("kind", str)
         if kind not in list(CauseKind):
-            raise PaperError(f"{where}.kind: must be of {', '.join(CauseKind)}, not {kind!r}")
+            raise PaperError(f"{where}.kind: must be one of {', '.join(CauseKind)}, not {kind!r}")
         instead = table.take("instead", dict, None)
         within = table.take("within", (int, float), None)
         cause = Cause(

@@ -180,7 +180,7 @@ def _check_case(where: str, case: Case, metrics: Mapping[str, Metric]) -> None:
     check_distinct(f"{where}.axis", "level", [level.label for level in case.levels])
     check_distinct(f"{where}.record", "recording", case.record)
     if unknown := [kind for kind in case.record if kind not in SERIES]:
-        raise SuiteError(f"{where}.record: must be of {', '.join(SERIES)}, not {unknown[0]!r}")
+        raise SuiteError(f"{where}.record: must be one of {', '.join(SERIES)}, not {unknown[0]!r}")
     if case.change and metrics[case.change.metric].table in SERIES and not case.record:
         raise SuiteError(f"{where}.at: {case.change.metric} is measured in a recording: name one in `record`")
     if not case.record and any(plot.kind == "trace" for plot in case.plots):
