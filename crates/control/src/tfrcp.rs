@@ -23,7 +23,7 @@ const PARAMETERS: &[Parameter] = &[
         [2.0; Profile::ALL.len()],
         (0.1, 60.0),
         "s",
-        "length of a round, M: the rate is computed anew after each",
+        "length of a round, M: each ends with a new rate",
     ),
     Parameter::number(
         "packets_per_ack",
@@ -113,7 +113,7 @@ impl Tfrcp {
 impl Build for Tfrcp {
     const SCHEMES: &'static [Scheme] = &[Scheme {
         name: "tfrcp",
-        summary: "a rate by TCP's throughput equation, computed anew every few seconds, doubled without loss",
+        summary: "a rate by TCP's throughput equation, updated every few seconds, doubled without loss",
         source: "Padhye, Kurose, Towsley and Koodli, NOSSDAV 1999",
         machine: Machine::Acks,
         parameters: PARAMETERS,

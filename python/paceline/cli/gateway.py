@@ -97,8 +97,8 @@ def gateway(  # noqa: PLR0917 (options of a command, not arguments of a call)
 ) -> None:
     """Keep the queue towards a home's stations short, on a Linux router, by lowering TCP's windows.
 
-    It needs Linux 6.6 or newer, and root or CAP_BPF and CAP_NET_ADMIN. When it ends, it removes everything that it
-    put on the interface.
+    It needs Linux 6.6 or newer (5.8 with --hook cls_bpf), and root or CAP_BPF and CAP_NET_ADMIN. When it ends, it
+    removes everything that it put on the interface.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ def key(
     """Make a key that `serve` and `send` share.
 
     The file holds 32 random bytes as text; only its owner can read it. Everyone with a copy can use the server and can
-    verify it, so copy the file to the other host by a safe way, such as scp. An existing file is not replaced.
+    verify it, so copy the file to the other host over a secure channel, such as scp. An existing file is not replaced.
 
     \b
     Examples:

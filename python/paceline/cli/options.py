@@ -78,7 +78,7 @@ Until = Annotated[
     list[str] | None,
     typer.Option(
         "--until",
-        metavar="MEASURE PRECISION",
+        metavar='"MEASURE PRECISION"',
         help='Add seeds until an interval is narrow enough: "goodput_bps 1 %", "rtt_mean_s of film 0.5 ms"; '
         "repeatable.",
         show_default=False,
@@ -92,7 +92,7 @@ Record = Annotated[
         metavar="KIND,...",
         autocompletion=completing.recording,
         help="Record over time: cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, frames, "
-        "airtime, windows.",
+        "airtime, windows; in real time also kernel.",
         show_default=False,
     ),
 ]

@@ -79,7 +79,7 @@ def run(
 ) -> None:
     """Run a scenario and print its measures.
 
-    With several runs, every number is a mean with the half width of its 95 % interval.
+    With several runs, numbers have 95 % intervals: of the mean, or of the median where a mean's would not hold.
 
     \b
     Examples:

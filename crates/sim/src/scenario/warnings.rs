@@ -394,8 +394,8 @@ impl Warnings<'_> {
         }
         for (path, _) in found.into_iter().filter(|(_, queue)| queue.is_some_and(|queue| !is_passed_over(queue))) {
             let problem = format!(
-                "hardly governs what packets wait for: below it a transmitter of 802.11n holds up to {MAX_HELD} packets of all \
-                 stations in one FIFO, so that a comparison of queues may come out the wrong way round (docs/wifi.md)"
+                "has little effect on delay: below it, a transmitter of 802.11n holds up to {MAX_HELD} packets of all \
+                 stations in one FIFO, so a comparison of queues may name the wrong winner (docs/wifi.md)"
             );
             self.note(path, problem);
         }
