@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -27,8 +28,9 @@ class Returns:
     """Their mean with its 95 % interval."""
 
     def __float__(self) -> float:
-        """Their mean."""
-        return float(self.estimate.mean)
+        """Their mean; NaN of none."""
+        mean = self.estimate.mean
+        return math.nan if mean is None else mean
 
     def __str__(self) -> str:
         mean, half = self.estimate.mean, self.estimate.half_width
