@@ -34,7 +34,7 @@ GOLDEN_FOLDER = "docs/controllers/golden"
 
 PARKED = re.compile(r"^@@live (\d+)@@$", re.M)
 
-MOST_FILES_BYTES = 48_000
+MAX_FILES_BYTES = 48_000
 """More than this of trace files is no address."""
 
 
@@ -152,7 +152,7 @@ def fragment(scenario: paceline.Scenario, text: str) -> str | None:
     if scenario.schemes:
         return None
     files = dict(scenario.__getnewargs__()[3])
-    if sum(map(len, files.values())) > MOST_FILES_BYTES:
+    if sum(map(len, files.values())) > MAX_FILES_BYTES:
         return None
     said = {"toml": packed(text)}
     if files:

@@ -40,13 +40,13 @@ class Echo(QuicConnectionProtocol):
         self.transmit()
 
 
-class Asking(QuicConnectionProtocol):
+class Client(QuicConnectionProtocol):
     """Keeps what comes back."""
 
     def __init__(self, *args: object, **more: object) -> None:
         super().__init__(*args, **more)  # type: ignore[arg-type]
         self.datagrams: deque[bytes] = deque()
-        self.came = bytearray()
+        self.received = bytearray()
         self.news = asyncio.Event()
         self.whole = asyncio.Event()
 
@@ -55,7 +55,7 @@ class Asking(QuicConnectionProtocol):
             self.datagrams.append(event.data)
             self.news.set()
         elif isinstance(event, StreamDataReceived):
-            self.came += event.data
+            self.received += event.data
             if event.end_stream:
                 self.whole.set()
 
@@ -75,7 +75,7 @@ class Asking(QuicConnectionProtocol):
         self._quic.send_stream_data(self._quic.get_next_available_stream_id(), content, end_stream=True)
         self.transmit()
         await self.whole.wait()
-        return len(self.came) if self.came == content else 0
+        return len(self.received) if self.received == content else 0
 
 
 def configuration(is_client: bool, logger: QuicLogger) -> QuicConfiguration:
@@ -97,13 +97,13 @@ async def answer(host: str, port: int, certificate: str, key: str, log: str) -> 
     Path(log).write_text(json.dumps(logger.to_dict()))
 
 
-async def ask(host: str, port: int, certificate: str, size: int, log: str) -> None:
+async def run_client(host: str, port: int, certificate: str, size: int, log: str) -> None:
     logger = QuicLogger()
     ours = configuration(True, logger)
     ours.load_verify_locations(certificate)
     ours.server_name = "localhost"
-    async with connect(host, port, configuration=ours, create_protocol=Asking) as end:
-        assert isinstance(end, Asking)
+    async with connect(host, port, configuration=ours, create_protocol=Client) as end:
+        assert isinstance(end, Client)
         trips, answered = [], 0
         for number in range(DATAGRAMS[0]):
             left = time.monotonic()
@@ -114,8 +114,8 @@ async def ask(host: str, port: int, certificate: str, size: int, log: str) -> No
         same = await end.echo(content)
         seconds = time.monotonic() - began
     Path(log).write_text(json.dumps(logger.to_dict()))
-    told = {"same": same, "seconds": seconds, "datagrams": answered, "rtt_min_s": min(trips, default=0.0)}
-    print(json.dumps(told))
+    summary = {"same": same, "seconds": seconds, "datagrams": answered, "rtt_min_s": min(trips, default=0.0)}
+    print(json.dumps(summary))
 
 
 if __name__ == "__main__":
@@ -123,4 +123,4 @@ if __name__ == "__main__":
     if first == "serve":
         asyncio.run(answer(words[0], int(words[1]), *words[2:]))
     else:
-        asyncio.run(ask(first, int(words[0]), words[1], int(words[2]), words[3]))
+        asyncio.run(run_client(first, int(words[0]), words[1], int(words[2]), words[3]))

@@ -63,7 +63,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def _tried(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
     much, said = True, []
     for attempt in range(TRIES):
-        _disturbance.begin(item.path, anew=attempt > 0)
+        _disturbance.begin(item.path, restart=attempt > 0)
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         taken = _disturbance.taken()
         much &= taken.much

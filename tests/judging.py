@@ -75,8 +75,8 @@ class Case:
     true: tuple[Outcome, ...]
     """What a judge may say but `UNDECIDED`: nothing else is right."""
     steady: bool = True
-    least: float = -np.inf
-    most: float = np.inf
+    minimum: float = -np.inf
+    maximum: float = np.inf
     yes_no: bool = False
 
 
@@ -139,7 +139,7 @@ def _numbers() -> list[Case]:
     for name, draw in (("exponential", exponential), ("lognormal", lognormal)):
         exact, ours = said(Kind.WITHIN, 10.0, 1e-6), shifted(draw, 10, 1)
         found.append(
-            Case(f"{name}, the true mean to a millionth", exact, ours, ALIKE, steady=False, least=0.0)
+            Case(f"{name}, the true mean to a millionth", exact, ours, ALIKE, steady=False, minimum=0.0)
         )
         shown = printed(draw, 10, 1, 10, shown=True)
         found.append(Case(f"{name}, the paper shows its scatter", shown, ours, ALIKE, steady=False))
@@ -155,7 +155,9 @@ def _numbers() -> list[Case]:
         ("share: all or nothing, in one run of ten", printed(event, 0.1, 0.3, 10), ALIKE),
         ("share: 90 % in the paper, 0 or 1 in one run of ten here", printed(event, 0.9, 0.1, 10), OTHER),
     ):
-        found.append(Case(name, published, one_in_ten, true, steady=False, least=0.0, most=1.0, yes_no=True))
+        found.append(
+            Case(name, published, one_in_ten, true, steady=False, minimum=0.0, maximum=1.0, yes_no=True)
+        )
     return found
 
 
@@ -193,7 +195,7 @@ def tried(case: Case, runs: int, trials: int, seed: int = 1) -> dict[Outcome, fl
     for _ in range(trials):
         published = case.published(random)
         values = tuple(case.ours(random, runs).tolist())
-        sample = Sample(values, case.steady, case.least, case.most, yes_no=case.yes_no)
+        sample = Sample(values, case.steady, case.minimum, case.maximum, yes_no=case.yes_no)
         found[judge(published, sample).outcome] += 1
     return {outcome: found[outcome] / trials for outcome in Outcome}
 

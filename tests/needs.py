@@ -94,10 +94,10 @@ def _aioquic() -> str | None:
 def _node() -> str | None:
     if shutil.which("node") is None:
         return "needs node (package nodejs)"
-    asked = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False)
-    version = asked.stdout.strip().removeprefix("v").split(".")[0]
+    found = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False)
+    version = found.stdout.strip().removeprefix("v").split(".")[0]
     return (
-        None if version.isdigit() and int(version) >= 20 else f"needs node 20, and has {asked.stdout.strip()}"
+        None if version.isdigit() and int(version) >= 20 else f"needs node 20, and has {found.stdout.strip()}"
     )
 
 

@@ -54,9 +54,9 @@ def kept() -> dict[str, str]:
         return dict(csv.reader(file))
 
 
-def hashes(command: list[str], asked: str) -> dict[str, str]:
+def hashes(command: list[str], text: str) -> dict[str, str]:
     """What the program, which `command` runs in the clone, gives for these cases."""
-    return dict(csv.reader(_ran(command, asked).splitlines()))
+    return dict(csv.reader(_ran(command, text).splitlines()))
 
 
 def differing(found: dict[str, str], wanted: dict[str, str]) -> list[str]:
@@ -69,12 +69,12 @@ def differing(found: dict[str, str], wanted: dict[str, str]) -> list[str]:
     ]
 
 
-def _ran(command: list[str], asked: str = "", **environment: str) -> str:
+def _ran(command: list[str], text: str = "", **environment: str) -> str:
     ran = subprocess.run(
         command,
         cwd=ROOT,
         env={**os.environ, **environment},
-        input=asked,
+        input=text,
         capture_output=True,
         text=True,
         check=False,

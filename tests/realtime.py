@@ -17,7 +17,7 @@ import pytest
 
 from paceline import _core
 
-MOST_STEAL = 0.01
+MAX_STEAL = 0.01
 """The share of the processors' time, stolen by a hypervisor, above which what was measured is inconclusive."""
 
 MUCH_STEAL = 0.1
@@ -46,7 +46,7 @@ class Taken:
     @property
     def some(self) -> bool:
         """Whether a test that failed may be disturbed."""
-        return self.steal > MOST_STEAL or self.others > SOME_OTHERS
+        return self.steal > MAX_STEAL or self.others > SOME_OTHERS
 
     @property
     def much(self) -> bool:
@@ -117,9 +117,9 @@ class Disturbance:
         self._module: Path | None = None
         self._worst = Taken()
 
-    def begin(self, module: Path, anew: bool) -> None:
+    def begin(self, module: Path, restart: bool) -> None:
         """A test of `module` begins, whose fixtures are those of an earlier test unless they are made anew."""
-        if anew or module != self._module:
+        if restart or module != self._module:
             self._module, self._worst = module, Taken()
         self._watch = Watch()
 
@@ -145,7 +145,7 @@ def conclusive(measure: Callable[[], tuple[T, float]], check: Callable[[T], None
         try:
             check(measured)
         except AssertionError as error:
-            if not (taken.steal > MOST_STEAL or taken.much):
+            if not (taken.steal > MAX_STEAL or taken.much):
                 failure = error
             continue
         return
@@ -159,6 +159,6 @@ def undisturbed(measure: Callable[[], T]) -> T:
     for _ in range(TRIES):
         host = _core.HostWatch()
         found = measure()
-        if json.loads(host.report())["steal_share"] <= MOST_STEAL:
+        if json.loads(host.report())["steal_share"] <= MAX_STEAL:
             return found
     pytest.skip("inconclusive: the host's processors were given to others")

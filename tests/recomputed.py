@@ -83,10 +83,10 @@ class Ends:
     """What passes the two ends of a flow, in order of time."""
 
     sent: list[Frame]
-    came: list[Frame]
-    answered: list[Frame]
+    received: list[Frame]
+    answers_sent: list[Frame]
     """What leaves the receiver."""
-    told: list[Frame]
+    answers_received: list[Frame]
     """What of it reaches the sender."""
 
     @classmethod
@@ -112,28 +112,28 @@ class Span:
         return size * 8 / (until - max(self.start, self.warmup))
 
 
-def counted(ends: Ends, span: Span, wire: Callable[[Frame], int], least: int = 0) -> dict[str, float]:
-    """Of any flow whose packets have all come, or are lost; smaller ones than `least` carry no data."""
-    sent, came = span.of(ends.sent), span.of(ends.came)
-    last = [f for f in came if f.size >= least][-1]
+def counted(ends: Ends, span: Span, wire: Callable[[Frame], int], min_size: int = 0) -> dict[str, float]:
+    """Of any flow whose packets have all come, or are lost; smaller ones than `min_size` carry no data."""
+    sent, received = span.of(ends.sent), span.of(ends.received)
+    last = [f for f in received if f.size >= min_size][-1]
     found = {
         "packets_sent": len(sent),
-        "packets_delivered": len(came),
-        "receiving_ratio": len(came) / len(sent),
-        "ecn_marks": sum(f.marked for f in came),
-        "throughput_bps": span.rate(sum(map(wire, came)), last),
+        "packets_delivered": len(received),
+        "receiving_ratio": len(received) / len(sent),
+        "ecn_marks": sum(f.marked for f in received),
+        "throughput_bps": span.rate(sum(map(wire, received)), last),
         "send_rate_bps": span.rate(sum(map(wire, sent)), last),
     }
     if span.warmup == 0:
-        lost = len(sent) - len(came)
+        lost = len(sent) - len(received)
         found |= {"packets_lost": lost, "loss_rate": lost / len(sent)}
-        found["acks_lost"] = len(ends.answered) - len(ends.told)
+        found["acks_lost"] = len(ends.answers_sent) - len(ends.answers_received)
     return found
 
 
 def arrivals(ends: Ends, span: Span, under_way: Sequence[float]) -> dict[str, float]:
     """One-way delays of the packets that came, their distances and RFC 3550's jitter."""
-    times = [f.seconds for f in ends.came]
+    times = [f.seconds for f in ends.received]
     first = bisect.bisect_left(times, span.warmup)
     gaps = [b - a for a, b in itertools.pairwise(times)][max(first - 1, 0) :]
     silence = max(min(span.stop, DURATION) - times[-1], 0.0)
@@ -207,10 +207,10 @@ def tcp(ends: Ends, span: Span, header: int) -> dict[str, float]:
         again += (s.port, s.seq) in seen and s.frame.seconds >= span.warmup
         seen.add((s.port, s.seq))
     found["packets_retransmitted"] = again
-    delivered, last = 0, ends.came[-1]
+    delivered, last = 0, ends.received[-1]
     following: dict[int, int] = {}
     early: dict[int, dict[int, int]] = defaultdict(dict)
-    for s in map(segment, ends.came):
+    for s in map(segment, ends.received):
         if s.syn:
             following[s.port] = s.seq + 1
             continue
@@ -228,7 +228,7 @@ def tcp(ends: Ends, span: Span, header: int) -> dict[str, float]:
 def round_trips(ends: Ends) -> dict[str, float]:
     """Of each acknowledgement of new data, from the time stamp that it echoes to its arrival."""
     highest, times = None, []
-    for s in map(segment, ends.told):
+    for s in map(segment, ends.answers_received):
         if highest is None:
             highest = s.ack if s.syn or s.ack else None
             times.append(s.frame.seconds - s.echo * 256e-9)
@@ -242,13 +242,13 @@ def round_trips(ends: Ends) -> dict[str, float]:
 def data(ends: Ends) -> Ends:
     """Without SYNs, whose delays are not measured."""
     return replace(
-        ends, **{way: [f for f in getattr(ends, way) if not segment(f).syn] for way in ("sent", "came")}
+        ends, **{way: [f for f in getattr(ends, way) if not segment(f).syn] for way in ("sent", "received")}
     )
 
 
 def transits(ends: Ends) -> list[float]:
     """How long each packet that came was under way."""
-    return [(came.at - sent.at) * 1e-9 for sent, came in pair(ends) if came is not None]
+    return [(received.at - sent.at) * 1e-9 for sent, received in pair(ends) if received is not None]
 
 
 # ---- RTP
@@ -290,7 +290,7 @@ CLOCK = 90_000
 def requests(ends: Ends) -> dict[str, float]:
     """Packets asked for again, and pictures, in RTCP of types 205 and 206 (RFC 4585)."""
     found: dict[str, float] = {"nacks": 0, "plis": 0}
-    for frame in ends.answered:
+    for frame in ends.answers_sent:
         data = frame.above[8:]
         while len(data) >= 4:
             length = 4 + 4 * struct.unpack_from(">H", data, 2)[0]
@@ -309,15 +309,15 @@ class Viewer:
     follows an unfinished one of another frame, whose end it must be."""
 
     def __init__(self) -> None:
-        self.came: dict[int, Rtp] = {}
+        self.received: dict[int, Rtp] = {}
         self.open: dict[int, int] = {}
         """The number of a marker by its frame's time stamp."""
         self.whole: list[tuple[float, int]] = []
 
     def packet(self, p: Rtp) -> None:
-        if p.sequence in self.came:
+        if p.sequence in self.received:
             return
-        self.came[p.sequence] = p
+        self.received[p.sequence] = p
         if p.last:
             self.open[p.stamp] = p.sequence
         for stamp in [stamp for stamp, last in self.open.items() if self._is_whole(last)]:
@@ -325,12 +325,12 @@ class Viewer:
             self.whole.append((p.frame.seconds, stamp))
 
     def _is_whole(self, last: int) -> bool:
-        at, stamp = last, self.came[last].stamp
-        while (before := self.came.get(at - 1)) is not None and before.stamp == stamp:
+        at, stamp = last, self.received[last].stamp
+        while (before := self.received.get(at - 1)) is not None and before.stamp == stamp:
             at -= 1
-        if before is not None or at == min(self.came):
+        if before is not None or at == min(self.received):
             return True
-        earlier = self.came.get(at - 2)
+        earlier = self.received.get(at - 2)
         return earlier is not None and earlier.stamp != stamp and not earlier.last
 
 
@@ -339,10 +339,10 @@ def captured(sent: list[Rtp]) -> float:
     return sent[0].frame.seconds - sent[0].stamp / CLOCK
 
 
-def pictures(sent: list[Rtp], came: list[Rtp], zero: float) -> dict[str, float]:
+def pictures(sent: list[Rtp], received: list[Rtp], zero: float) -> dict[str, float]:
     """Frames, their delays from the capture until it is certain that they are whole, and freezes."""
     viewer = Viewer()
-    for p in came:
+    for p in received:
         viewer.packet(p)
     frames, whole = len({p.stamp for p in sent}), viewer.whole
     delays = [at - (stamp / CLOCK + zero) for at, stamp in whole]
@@ -379,21 +379,21 @@ def media(ends: Ends, span: Span) -> dict[str, float]:
     """Of a flow over RTP with pictures."""
     found = counted(ends, span, lambda frame: frame.size)
     sent = [p for p in map(rtp, ends.sent) if p is not None and p.kind != FILLER]
-    came = [p for p in map(rtp, ends.came) if p is not None and p.kind != FILLER]
+    received = [p for p in map(rtp, ends.received) if p is not None and p.kind != FILLER]
     found["packets_retransmitted"] = sum(p.again for p in sent)
     seen: set[tuple[int, int]] = set()
     delivered = 0
-    for p in came:
+    for p in received:
         delivered += p.payload if (p.stamp, p.sequence) not in seen else 0
         seen.add((p.stamp, p.sequence))
-    back, forth = (sum(f.size for f in side) for side in (ends.answered, ends.came))
+    back, forth = (sum(f.size for f in side) for side in (ends.answers_sent, ends.received))
     found["feedback_share"] = back / (back + forth)
-    found |= {"bytes_delivered": delivered, "goodput_bps": span.rate(delivered, ends.came[-1])}
+    found |= {"bytes_delivered": delivered, "goodput_bps": span.rate(delivered, ends.received[-1])}
     zero = captured(sent)
-    packets = [p for p in map(rtp, ends.came) if p is not None]
+    packets = [p for p in map(rtp, ends.received) if p is not None]
     under_way = [p.frame.seconds - zero - p.stamp / CLOCK for p in packets]
-    ends = replace(ends, came=[p.frame for p in packets])
-    return found | requests(ends) | pictures(sent, came, zero) | arrivals(ends, span, under_way)
+    ends = replace(ends, received=[p.frame for p in packets])
+    return found | requests(ends) | pictures(sent, received, zero) | arrivals(ends, span, under_way)
 
 
 def transfers(ends: Ends) -> dict[str, float]:
@@ -404,7 +404,7 @@ def transfers(ends: Ends) -> dict[str, float]:
     for s in map(segment, ends.sent):
         began.setdefault(s.port, s.frame.seconds)
         last[s.port] = max(last.get(s.port, 0), s.seq + s.payload)
-    for s in map(segment, ends.told):
+    for s in map(segment, ends.answers_received):
         if s.ack >= last[s.port]:
             done.setdefault(s.port, s.frame.seconds)
     times = [at - began[port] for port, at in done.items()]
@@ -413,7 +413,7 @@ def transfers(ends: Ends) -> dict[str, float]:
         "transfers_completed": len(times),
         "transfer_time_mean_s": statistics.fmean(times),
     }
-    percents = [(p, least) for p, least in ((50, 2), (95, 20), (99, 100)) if len(times) >= least]
+    percents = [(p, min_times) for p, min_times in ((50, 2), (95, 20), (99, 100)) if len(times) >= min_times]
     return found | {f"transfer_time_p{p}_s": percentile(times, p / 100) for p, _ in percents}
 
 
@@ -427,17 +427,17 @@ def queue(flows: Sequence[Ends], rate: float, delay: float, header: int) -> dict
     departed = size = drops = marks = 0
     for ends in flows:
         left = 0.0
-        for sent, came in pair(ends):
+        for sent, received in pair(ends):
             wire = header if segment(sent).syn else sent.size
             own = wire * 8 / ACCESS
             # a burst waits at its host's own link
             left = max(left, sent.seconds) + own
-            if came is None:
+            if received is None:
                 drops += 1
                 continue
-            across = came.seconds - own - delay - wire * 8 / rate
+            across = received.seconds - own - delay - wire * 8 / rate
             changes += [(left, 1, wire), (across, -1, -wire)]
-            departed, size, marks = departed + 1, size + wire, marks + came.marked
+            departed, size, marks = departed + 1, size + wire, marks + received.marked
     changes.sort(key=lambda change: (change[0], change[1]))
     n = area = square = content = before = held = 0.0
     for at, step, weight in changes:
@@ -466,13 +466,13 @@ def pair(ends: Ends) -> list[tuple[Frame, Frame | None]]:
         return frame.ip[2:10] + frame.ip[12:]
 
     pairs: list[tuple[Frame, Frame | None]] = []
-    coming = iter(ends.came)
-    came = next(coming, None)
+    coming = iter(ends.received)
+    received = next(coming, None)
     for sent in ends.sent:
-        if came is not None and key(sent) == key(came):
-            pairs.append((sent, came))
-            came = next(coming, None)
+        if received is not None and key(sent) == key(received):
+            pairs.append((sent, received))
+            received = next(coming, None)
         else:
             pairs.append((sent, None))
-    assert came is None, "what came was sent"
+    assert received is None, "what came was sent"
     return pairs

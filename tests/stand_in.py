@@ -115,7 +115,7 @@ class StandIn:
         self.made.append(seed)
         if (where / "plan.json").exists():
             return self._call(where, seed, record_every_s)
-        scenario = realtime.handed(where)
+        scenario = realtime.read_scenario(where)
         ran = simulated(scenario, seed, realtime.RECORD_EVERY_S)
         near = kept(scenario, ran)
         for flow in near.summary["flows"]:
@@ -142,7 +142,7 @@ class StandIn:
             (where / f"{end}-rows.jsonl").write_text("\n".join(lines) + "\n")
         others = where / ends.OTHERS
         if others.exists():
-            scenario = realtime.handed(others)
+            scenario = realtime.read_scenario(others)
             Store(others).put("near", kept(scenario, simulated(scenario, seed, realtime.RECORD_EVERY_S)))
             (others / ends.ZERO).write_text(repr(BEGAN_S - 0.25))
         return ran
@@ -249,8 +249,8 @@ def _host() -> dict[str, Any]:
     return {"before": state, "after": state | {"total_ticks": 2000}, "steal_share": 0.0}
 
 
-def _lateness(count: int, most_s: float) -> dict[str, Any]:
-    return {"count": count, "p50_s": most_s, "p95_s": most_s, "p99_s": 2 * most_s, "max_s": 2 * most_s}
+def _lateness(count: int, high_s: float) -> dict[str, Any]:
+    return {"count": count, "p50_s": high_s, "p95_s": high_s, "p99_s": 2 * high_s, "max_s": 2 * high_s}
 
 
 def _report(ran: RunRecord, lag_s: float) -> dict[str, Any]:
@@ -309,9 +309,9 @@ class Output:
         return 0
 
 
-def path_output(status: int = 0, **told: Any) -> Output:
+def path_output(status: int = 0, **changes: Any) -> Output:
     """What `_core.run_path` gives; `told` is what the report says otherwise."""
-    report = _report(RunRecord(1, {"end_s": 1.0}), 1e-6) | {"status": status, **told}
+    report = _report(RunRecord(1, {"end_s": 1.0}), 1e-6) | {"status": status, **changes}
     flows: dict[str, list[Any]] = {"flows": [], "streams": [], "queues": [], "groups": [], "notes": []}
     return Output({"name": "link", "seed": 1, "end_s": 1.0, **flows, "path": report}, status)
 

@@ -23,9 +23,9 @@ def units(*command: str) -> dict[str, str]:
     """The units that a command of cargo's compiles. A key stands for the unit, its settings and all that lies below it;
     the value is a name to show."""
     # not stable yet; the toolchain that builds the rest lets us have it all the same
-    asked = [command[0], "--unit-graph", "-Zunstable-options", "--locked", *command[1:]]
+    arguments = [command[0], "--unit-graph", "-Zunstable-options", "--locked", *command[1:]]
     graph = subprocess.run(
-        ["cargo", *asked],
+        ["cargo", *arguments],
         cwd=ROOT,
         env={**os.environ, "RUSTC_BOOTSTRAP": "1"},
         check=True,
@@ -50,7 +50,7 @@ def units(*command: str) -> dict[str, str]:
     }
 
 
-def told_apart(of: dict[str, str], among: dict[str, str]) -> list[str]:
+def differing(of: dict[str, str], among: dict[str, str]) -> list[str]:
     """The units that would be compiled anew."""
     return sorted(name for unit, name in of.items() if unit not in among)
 
@@ -63,13 +63,13 @@ def told_apart(of: dict[str, str], among: dict[str, str]) -> list[str]:
     ],
 )
 def test_what_was_built_is_built_for_all(what: str, command: tuple[str, ...]) -> None:
-    again = told_apart(units(*command), units(*EVERYTHING))
+    again = differing(units(*command), units(*EVERYTHING))
     assert not again, f"{what} compiles anew what ./check has built: {again}"
 
 
 def test_a_graph_that_parts_is_seen() -> None:
     """The module by itself has not the features that tests' libraries ask for: what the test above is to find."""
-    again = told_apart(units("build", "-p", "paceline-python"), units(*EVERYTHING))
+    again = differing(units("build", "-p", "paceline-python"), units(*EVERYTHING))
     assert any("paceline-sim" in name for name in again)
 
 

@@ -196,8 +196,8 @@ def text_of(vector: Vector) -> str:
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow([*INPUT, *(f"{name}_{what}" for name in vector.settings for what in ("fate", "ns"))])
     for packet in vector.inputs:
-        came = (packet.number, packet.arrival, packet.size, packet.ecn, packet.flow, packet.src, packet.dst)
-        rows.writerow([*came, *(value for fates in runs for value in fates[packet.number])])
+        row = (packet.number, packet.arrival, packet.size, packet.ecn, packet.flow, packet.src, packet.dst)
+        rows.writerow([*row, *(value for fates in runs for value in fates[packet.number])])
     return out.getvalue()
 
 

@@ -159,7 +159,7 @@ def test_flows_that_are_no_calls_are_handed_to_both_ends(tmp_path: Path) -> None
     planned = call_module._planned(beside, "chromium", None, 20.0)
     assert planned.lead_s == 22.0
     call_module._prepare(tmp_path, planned, beside.duration_s, call_module.RECORD_EVERY_S)
-    handed = realtime.handed(tmp_path / ends.OTHERS)
+    handed = realtime.read_scenario(tmp_path / ends.OTHERS)
     assert [flow[0] for flow in realtime.flows(handed, 1)] == ["download"]
 
 

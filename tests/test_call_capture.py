@@ -53,23 +53,23 @@ def reports(path: Path) -> tuple[int, int]:
 
 def test_both_ends_of_a_captured_call_tell_losses_and_delays(capture: tuple[Path, dict[str, object]]) -> None:
     path, of_run = capture
-    sent, came = paceline.call_log(path).flows.to_dicts()
-    assert sent["flow"] == came["flow"]
+    sent, received = paceline.call_log(path).flows.to_dicts()
+    assert sent["flow"] == received["flow"]
     left, arrived = reports(path)
     assert 3 <= arrived <= left <= 8
     assert sent["packets_delivered"] + left == of_run["packets_sent"]
     assert sent["packets_lost"] == 0
     # the flow stops before the run does, so that nothing is under way at its end
-    assert came["packets_delivered"] + arrived == of_run["packets_delivered"]
-    assert came["packets_lost"] + left - arrived == of_run["packets_lost"]
-    assert came["packets_lost"] > 5
+    assert received["packets_delivered"] + arrived == of_run["packets_delivered"]
+    assert received["packets_lost"] + left - arrived == of_run["packets_lost"]
+    assert received["packets_lost"] > 5
     # the run's delay begins with the frame's capture, the capture's when a packet leaves: the pacer lies between
-    assert 0.9 * of_run["owd_mean_s"] < came["owd_mean_s"] < of_run["owd_mean_s"]  # type: ignore[operator]
+    assert 0.9 * of_run["owd_mean_s"] < received["owd_mean_s"] < of_run["owd_mean_s"]  # type: ignore[operator]
     # fillers, of a type of their own, are no media
     fillers = sum(
         packet.size for packet in captures.read(path).streams[1].packets if packet.payload_type == 97
     )
-    assert came["bytes_delivered"] - fillers == of_run["bytes_delivered"]
+    assert received["bytes_delivered"] - fillers == of_run["bytes_delivered"]
 
 
 def test_logs_are_those_of_rfc_8868(capture: tuple[Path, dict[str, object]], tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_logs_are_those_of_rfc_8868(capture: tuple[Path, dict[str, object]], tmp
     words = ["call-log", str(path), "--rtp-logs", str(tmp_path / "logs"), "--json"]
     assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
     first, second = sorted((tmp_path / "logs").iterdir())
-    sent, came = ([line.split(" ") for line in log.read_text().splitlines()] for log in (first, second))
+    sent, received = ([line.split(" ") for line in log.read_text().splitlines()] for log in (first, second))
     counts = paceline.call_log(path).flows["packets_delivered"].to_list()
-    assert [len(sent), len(came)] == counts
+    assert [len(sent), len(received)] == counts
     ssrc = first.name.split("-")[0]
     for time, payload_type, name, number, timestamp, marker, size in sent:
         assert (payload_type in ("96", "97"), int(name, 16), marker in "01") == (True, int(ssrc, 16), True)
@@ -87,7 +87,7 @@ def test_logs_are_those_of_rfc_8868(capture: tuple[Path, dict[str, object]], tmp
         assert (int(number) < 1 << 16, int(timestamp) < 1 << 32, 0 < int(size) <= 1472) == (True, True, True)
     numbers = [int(line[3]) for line in sent]
     assert all((b - a) % 65536 == 1 for a, b in itertools.pairwise(numbers))
-    assert {tuple(line[3:5]) for line in came} <= {tuple(line[3:5]) for line in sent}
+    assert {tuple(line[3:5]) for line in received} <= {tuple(line[3:5]) for line in sent}
 
 
 def test_what_is_cut_short_is_read_as_far_as_it_goes(
@@ -150,7 +150,7 @@ def test_garbage_is_passed_over(payloads: list[bytes], cut: int) -> None:
     text = _pcap(*payloads, *(_rtp(i, more=payload) for i, payload in enumerate(payloads))).getvalue()
     capture = captures.calls(io.BytesIO(text[:24] + text[24:][: len(text) - cut]))
     for stream in capture.streams:
-        assert len(stream.packets) >= captures.LEAST
+        assert len(stream.packets) >= captures.MIN_PACKETS
         measures(stream)
 
 
@@ -329,7 +329,7 @@ def test_fragments_are_not_waited_for_without_bounds(monkeypatch: pytest.MonkeyP
     # those that overlap, and leave a hole of that size, are of no packet
     overlap = _ipv4(bytes(64), 1, 600, more=True), _ipv4(bytes(64), 1, 1264)
     assert found(_record(first), *map(_record, overlap)) == (0, 1)
-    monkeypatch.setattr(packets, "MOST_PARTIAL", 2)
+    monkeypatch.setattr(packets, "MAX_PARTIAL", 2)
     others = [_record(_parts(number, 4)[0]) for number in (2, 3)]
     assert found(_record(first), others[0], *map(_record, rest)) == (1, 1)
     assert found(_record(first), *others, *map(_record, rest)) == (0, 4)
@@ -404,9 +404,9 @@ def test_blocks_without_times_are_refused(tmp_path: Path) -> None:
 
 def test_captures_with_too_many_packets_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many = _pcap(*(_rtp(i) for i in range(20))).getvalue()
-    monkeypatch.setattr(frames, "MOST_PACKETS", 20)
+    monkeypatch.setattr(frames, "MAX_PACKETS", 20)
     assert _notices(tmp_path / "call.pcap", many) == {}
-    monkeypatch.setattr(frames, "MOST_PACKETS", 19)
+    monkeypatch.setattr(frames, "MAX_PACKETS", 19)
     assert _notices(tmp_path / "call.pcap", many) == {"packets-unread": None}
     assert paceline.call_log(tmp_path / "call.pcap").flows["packets_delivered"].to_list() == [19]
 

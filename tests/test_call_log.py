@@ -34,15 +34,15 @@ def series(connection: str, kind: str, key: str) -> list[Any]:
 
 def test_streams_become_flows_and_series_rates(tmp_path: Path) -> None:
     results = paceline.call_log(DUMP, out=tmp_path / "out")
-    sent, came = results.flows.iter_rows(named=True)
-    assert (sent["flow"], came["flow"]) == ("8-1 video out", "8-2 video in")
+    sent, received = results.flows.iter_rows(named=True)
+    assert (sent["flow"], received["flow"]) == ("8-1 video out", "8-2 video in")
     packets = series("8-1", "outbound-rtp", "packetsSent")
     assert sent["packets_sent"] == packets[-1] - packets[0]
     counted = series("8-2", "inbound-rtp", "bytesReceived")
     times = [t / 1e3 for t in series("8-2", "inbound-rtp", "timestamp")]
     assert len(counted) == len(times) == 11
-    assert came["goodput_bps"] == pytest.approx(8 * (counted[-1] - counted[0]) / (times[-1] - times[0]))
-    assert came["packets_lost"] == 0
+    assert received["goodput_bps"] == pytest.approx(8 * (counted[-1] - counted[0]) / (times[-1] - times[0]))
+    assert received["packets_lost"] == 0
     rates = results.series("rate").filter(flow="8-2 video in")
     assert rates["goodput_bps"].to_list() == pytest.approx(
         [8 * (b - a) / (t - s) for a, b, s, t in zip(counted, counted[1:], times, times[1:], strict=False)]
@@ -78,7 +78,7 @@ def test_a_key_that_came_later_ends_with_the_others(tmp_path: Path) -> None:
         (b"[1, 2]", 'has no "PeerConnections"'),
         (b'{"PeerConnections": {}}', "has no statistics: keep chrome://webrtc-internals open"),
         (b'RTCStatsDump\n{"fileFormat":3}\n', "is in the format rtcstats: save the other one"),
-        (gzip.compress(b" " * (dump.MOST_BYTES + 1)), "holds more than 64 MB of text"),
+        (gzip.compress(b" " * (dump.MAX_BYTES + 1)), "holds more than 64 MB of text"),
     ],
 )
 def test_what_is_no_dump_is_told_so(content: bytes, said: str, tmp_path: Path) -> None:

@@ -89,9 +89,9 @@ def test_both_ways_of_a_capture_are_told_apart(tmp_path: Path) -> None:
     (name,) = results.series("rtcp")["flow"].unique()
     assert name == "scream:variant=libwebrtc"
     feedback = results.series("feedback")
-    gone, came = (float(feedback[f"{what}_packets"].sum()) for what in ("lost", "arrived"))
+    gone, arrived = (float(feedback[f"{what}_packets"].sum()) for what in ("lost", "arrived"))
     lost = results.flows["packets_lost"][1] / results.flows["packets_delivered"][0]
-    assert gone / (gone + came) == pytest.approx(lost, abs=0.005)
+    assert gone / (gone + arrived) == pytest.approx(lost, abs=0.005)
     # of the way there and back 30 ms each are the path's
     assert results.series("reports")["rtt_s"].drop_nulls().is_between(0.06, 0.25).all()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import paceline
 from paceline.calls import captures
 from paceline.emulator.fitting.frames import Unread
-from paceline.emulator.fitting.packets import MOST_DEEP, datagrams
+from paceline.emulator.fitting.packets import MAX_NESTING, datagrams
 from paceline.errors import PacelineError
 
 ENDS = (("10.0.0.1", 5004), ("10.0.0.2", 5004))
@@ -113,7 +113,7 @@ def test_fragments_of_the_outer_and_of_the_inner_packet() -> None:
 def test_what_is_in_them_and_not_read_is_said(tmp_path: Path) -> None:
     path, call = tmp_path / "call.pcap", udp(rtp(1))
     deep = call
-    for _ in range(MOST_DEEP):
+    for _ in range(MAX_NESTING):
         deep = ip(deep, 4)
     frames = [
         ethernet(0x8864, pppoe(call, 0xC021)),

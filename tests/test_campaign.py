@@ -54,18 +54,18 @@ class Machine:
     """Stands for a real path: simulates, and remembers what it was asked for and when."""
 
     def __init__(self, ends_after: int | None = None) -> None:
-        self.asked: list[tuple[str, str, int]] = []
+        self.requested: list[tuple[str, str, int]] = []
         self.times: list[float] = []
         self.ends_after = ends_after
 
     def __call__(
         self, scenario: _core.Scenario, seed: int, record: Sequence[str], every_s: float
     ) -> RunRecord:
-        if self.ends_after is not None and len(self.asked) == self.ends_after:
+        if self.ends_after is not None and len(self.requested) == self.ends_after:
             raise KeyboardInterrupt
         text = scenario.to_toml()
         rate = "narrow" if 'rate = "1 Mbit/s"' in text else "wide"
-        self.asked.append((rate, "tfrc" if 'cc = "tfrc"' in text else "tcp", seed))
+        self.requested.append((rate, "tfrc" if 'cc = "tfrc"' in text else "tcp", seed))
         self.times.append(time.monotonic())
         return RunRecord.of(seed, _core.run(scenario, seed, list(record), every_s))
 
@@ -90,7 +90,7 @@ def test_schemes_take_turns_within_each_test_with_a_rest_between(file: Path) -> 
     machine = Machine()
     results = campaign.run(campaign.read(file), over="path", runner=machine)
     once = [("wide", "tcp"), ("wide", "tfrc"), ("narrow", "tcp"), ("narrow", "tfrc")]
-    assert machine.asked == [(*what, test) for test in (1, 2) for what in once]
+    assert machine.requested == [(*what, test) for test in (1, 2) for what in once]
     gaps = [b - a for a, b in zip(machine.times, machine.times[1:], strict=False)]
     assert min(gaps) >= 0.2
     assert results.flows["seed"].to_list()[:4] == [1, 1, 2, 2]
@@ -102,7 +102,7 @@ def test_a_stopped_campaign_goes_on_where_it_was(file: Path, tmp_path: Path) -> 
         campaign.run(read, over="path", runner=Machine(ends_after=3), out=tmp_path / "out")
     rest = Machine()
     campaign.run(read, over="path", runner=rest, out=tmp_path / "out")
-    assert len(rest.asked) == 5
+    assert len(rest.requested) == 5
     with pytest.raises(PacelineError, match="runs over something else"):
         campaign.run(read, over="another", runner=Machine(), out=tmp_path / "out")
 
@@ -113,7 +113,7 @@ def test_a_run_that_fails_costs_no_other_and_is_tried_again(file: Path, tmp_path
             self, scenario: _core.Scenario, seed: int, record: Sequence[str], every_s: float
         ) -> RunRecord:
             run = super().__call__(scenario, seed, record, every_s)
-            if self.asked[-1] == ("wide", "tfrc", 2):
+            if self.requested[-1] == ("wide", "tfrc", 2):
                 raise PacelineError("the other end is gone")
             return run
 
@@ -124,7 +124,7 @@ def test_a_run_that_fails_costs_no_other_and_is_tried_again(file: Path, tmp_path
     assert results.flows.filter(case="narrow")["seed"].n_unique() == 2
     again = Machine()
     whole = campaign.run(read, over="path", runner=again, out=tmp_path / "out")
-    assert again.asked == [("wide", "tfrc", 2)]
+    assert again.requested == [("wide", "tfrc", 2)]
     assert whole.flows.filter(case="wide", scheme="tfrc")["seed"].n_unique() == 2
 
 
@@ -147,8 +147,8 @@ def test_json_has_the_cases_by_scheme_and_the_wins(
     results = campaign.run(campaign.read(file), tests=3)
     assert found["wins"] == wins(results)
     assert (found["name"], found["over"], found["seeds"]) == ("small", "simulator", [1, 2, 3])
-    told = [tuple(point["at"].values()) for point in found["points"]]
-    assert told == list(dict.fromkeys(results.flows.select("case", "scheme").rows()))
+    points = [tuple(point["at"].values()) for point in found["points"]]
+    assert points == list(dict.fromkeys(results.flows.select("case", "scheme").rows()))
     for point in found["points"]:
         mine = results.flows.filter(**point["at"]).group_by("seed").agg(pl.col("goodput_bps").mean())
         assert point["flows"][0]["goodput_bps"]["mean"] == pytest.approx(mine["goodput_bps"].mean())

@@ -178,13 +178,13 @@ def test_tfrc(tmp_path: Path) -> None:
         "ip.len",
         *(f"paceline_tfrc.{name}" for name in names),
     )
-    sent, came = ([row for row in rows if row[0] == f"media[0].{end}"] for end in ("source", "sink"))
+    sent, arrivals = ([row for row in rows if row[0] == f"media[0].{end}"] for end in ("source", "sink"))
     data = [row for row in sent if row[2] == "5"]
     assert [int(row[3]) for row in data] == list(range(flow["packets_sent"]))
     assert {row[1] for row in data} == {"1500"}
-    arrived = sum(row[2] == "5" for row in came)
+    arrived = sum(row[2] == "5" for row in arrivals)
     assert arrived == flow["packets_delivered"]
-    at = [[row[4:] for row in end if row[2] == "6"] for end in (sent, came)]
+    at = [[row[4:] for row in end if row[2] == "6"] for end in (sent, arrivals)]
     assert len(at[1]) > 50
     assert at[0] == at[1][: len(at[0])], "a report says the same at both ends"
     received = [int(row[1]) for row in at[1]]

@@ -137,9 +137,9 @@ def test_reports_say_what_the_capture_shows(captured: Captured) -> None:
     assert len(reports) > 8
     streams = {ssrc for (ssrc,) in seen(capture, f"rtp.seq && udp.dstport == {PORT}", "rtp.ssrc")}
     assert len(streams) == 2
-    told = [row for row in reports if row[0].split(",")[0] in streams]
-    assert len(told) > 8
-    for _, fraction, _, _, jitter, lsr, dlsr in told:
+    of_streams = [row for row in reports if row[0].split(",")[0] in streams]
+    assert len(of_streams) > 8
+    for _, fraction, _, _, jitter, lsr, dlsr in of_streams:
         assert 0 <= int(fraction) <= 255
         # a jitter of less than 100 ms, in ticks of 90 kHz; a report is held for less than 6 s
         assert 0 <= int(jitter) < 9000

@@ -86,15 +86,15 @@ def offered(
     # as `completing.prepare` has it in a process of its own
     monkeypatch.setitem(sys.modules, "rich", None)
 
-    def ask(line: str) -> list[str]:
-        monkeypatch.setenv(completing.ASKED, "complete_fish")
+    def complete(line: str) -> list[str]:
+        monkeypatch.setenv(completing.COMPLETE_VARIABLE, "complete_fish")
         monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
         monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
         with pytest.raises(SystemExit):
             cli.app(prog_name="paceline")
         return [word.partition("\t")[0] for word in capsys.readouterr().out.splitlines() if word]
 
-    return ask
+    return complete
 
 
 COFFEE = "examples/coffee-shop.toml"
@@ -194,12 +194,12 @@ def test_what_a_sweep_has_is_completed(tmp_path: Path, offered: Callable[[str], 
 def test_other_shells_get_what_each_command_does(
     shell: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    asked = {
+    variables = {
         "_PACELINE_COMPLETE": f"complete_{shell}",
         "_TYPER_COMPLETE_ARGS": "paceline sch",
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",
     }
-    said = output(["paceline"], environment | asked, tmp_path)
+    said = output(["paceline"], environment | variables, tmp_path)
     assert "schema" in said
     assert "Print the JSON Schema of a kind of file." in said
     script = output(["paceline"], environment | {"_PACELINE_COMPLETE": f"source_{shell}"}, tmp_path)

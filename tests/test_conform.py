@@ -105,13 +105,13 @@ class KeepsSending(paceline.MediaController):
 
     def __init__(self) -> None:
         self.rate_bps = self.target_bps = 5e5
-        self.heard_s = 0.0
+        self.last_s = 0.0
 
     def on_feedback(self, event: Any, path: events.PathView) -> None:
-        self.heard_s = path.now_s
+        self.last_s = path.now_s
 
     def on_timer(self, path: events.PathView) -> None:
-        silent = path.now_s - self.heard_s > 2
+        silent = path.now_s - self.last_s > 2
         self.rate_bps = self.target_bps = 2e6 if silent else 5e5
 
 

@@ -35,7 +35,7 @@ from pools.make import POOLS, WHERE, endless
 
 RUNS = 10
 SAMPLES = 2000
-LEAST = 0.90
+MIN_COVERAGE = 0.90
 """What an interval of 95 % has to hold at least; 0.0067 is the standard error of a coverage of 0.9 here."""
 
 Values = NDArray[np.float64]
@@ -121,7 +121,7 @@ def often(found: dict[Kind, tuple[float, float]]) -> float:
 def test_what_is_printed_holds(name: str) -> None:
     found = coverage(name)
     assert Kind.NONE not in found
-    assert min(overall(found), often(found)) >= LEAST, found
+    assert min(overall(found), often(found)) >= MIN_COVERAGE, found
 
 
 OTHERS = [
@@ -145,8 +145,8 @@ def test_it_holds_with_other_numbers_of_runs(name: str, runs: int) -> None:
     assert (Kind.T in found) <= (runs >= LEAST_RUNS)
     assert (Kind.MEDIAN in found) <= (runs >= 6)
     if sum(printed for printed, _ in found.values()) > 0.1:
-        assert overall(found) >= LEAST * sum(printed for printed, _ in found.values())
-        assert often(found) >= LEAST, found
+        assert overall(found) >= MIN_COVERAGE * sum(printed for printed, _ in found.values())
+        assert often(found) >= MIN_COVERAGE, found
 
 
 SKEWED: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Values], float]] = {
@@ -164,8 +164,8 @@ def test_the_interval_of_the_mean_holds_where_students_does_not(name: str) -> No
     def held(half: Callable[[Values], float]) -> float:
         return float(np.mean([abs(sample.mean() - mean) <= half(sample) for sample in drawn]))
 
-    assert held(half_width) >= LEAST
-    assert held(lambda sample: estimate(sample).half_width or 0.0) < LEAST
+    assert held(half_width) >= MIN_COVERAGE
+    assert held(lambda sample: estimate(sample).half_width or 0.0) < MIN_COVERAGE
 
 
 def test_of_values_without_skew_it_is_students() -> None:
@@ -201,7 +201,7 @@ def test_bounds_of_samples_that_are_alike_hold_whatever_the_share() -> None:
 
 def test_students_interval_would_not_hold() -> None:
     """Else the pools would show nothing."""
-    failing = {name for name in POOLS if students(name) < LEAST}
+    failing = {name for name in POOLS if students(name) < MIN_COVERAGE}
     assert failing > {
         "late share, small",
         "feedback",

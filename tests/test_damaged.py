@@ -300,7 +300,7 @@ def test_the_end_of_a_parquet_file_is_what_polars_wrote(tmp_path: Path) -> None:
 def test_a_text_that_is_too_long_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "long.json"
     with path.open("wb") as file:
-        file.truncate(files.MOST_TEXT + 1)
+        file.truncate(files.MAX_TEXT + 1)
     with pytest.raises(StorageError, match=r"it has 268,435,457 bytes, and the limit is 268,435,456"):
         files.read_json(path)
 

@@ -90,7 +90,7 @@ def test_the_readme_shows_pictures_that_are_there_and_not_heavy() -> None:
     }
     for name in named:
         picture = ROOT / name
-        assert picture.stat().st_size <= make().MOST_BYTES, name
+        assert picture.stat().st_size <= make().MAX_BYTES, name
         if picture.suffix == ".png":
             with Image.open(picture) as image:
                 assert image.width == 1280, name

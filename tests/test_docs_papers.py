@@ -42,11 +42,11 @@ def test_numbers_are_those_of_the_verdicts(key: str) -> None:
     path = ROOT / "docs/papers" / f"{key}.md"
     text, rows = path.read_text(), verdicts(key)
 
-    def anew(found: re.Match[str]) -> str:
+    def current(found: re.Match[str]) -> str:
         assert found[2] in rows, f"{path.name}: no claim {found[2]}"
         return f"{shown(rows[found[2]], alone='±' not in found[1])}<!-- {found[2]} -->"
 
-    written = NUMBER.sub(anew, text)
+    written = NUMBER.sub(current, text)
     others = text.count("<!-- totals -->") + text.count("<!-- end -->")
     assert text.count("<!-- ") == len(NUMBER.findall(text)) + others, "a comment without a number before it"
     if os.environ.get("PACELINE_BLESS") == "1":

@@ -28,7 +28,7 @@ def scenario(text: str) -> paceline.Scenario:
 
 
 def test_flows_are_asked_for_with_their_ways_instances_and_kernels() -> None:
-    asked = realtime.flows(
+    requested = realtime.flows(
         scenario(
             '[flow.a]\ncount = 2\ncc = "tfrc"\n[flow.b]\nfrom = "right"\nto = "left"\nkernel = true\nstop = "4 s"\n'
             '[flow.c]\ncc = "cubic"\nkernel = true\n'
@@ -37,15 +37,15 @@ def test_flows_are_asked_for_with_their_ways_instances_and_kernels() -> None:
     )
     assert [
         (name, instance, number, forward, kernel)
-        for name, instance, _, number, _, forward, kernel, _ in asked
+        for name, instance, _, number, _, forward, kernel, _ in requested
     ] == [
         ("a", 0, 6000, True, None),
         ("a", 1, 6000, True, None),
         ("b", 0, 4000, False, "reno"),
         ("c", 0, 6000, True, "cubic"),
     ]
-    assert len({seed for *_, seed, _, _, _ in asked}) == 4
-    assert ("cc", "tfrc") in asked[0][2]
+    assert len({seed for *_, seed, _, _, _ in requested}) == 4
+    assert ("cc", "tfrc") in requested[0][2]
 
 
 @pytest.mark.parametrize(
@@ -212,8 +212,8 @@ def test_a_flow_of_which_nothing_arrived_is_a_failure() -> None:
     end = {"well": False, "sender_ended": "there is no vegas", "receiver_ended": None}
     notes = {"flows": [{"flow": "a", "instance": 0, **end}]}
 
-    def run(came: int | None) -> RunRecord:
-        flows = [{"flow": "a", "instance": 0, "bytes_delivered": came}]
+    def run(delivered: int | None) -> RunRecord:
+        flows = [{"flow": "a", "instance": 0, "bytes_delivered": delivered}]
         return RunRecord(1, {"flows": flows, "notes": notes})
 
     realtime.check_moved(run(1), "one")

@@ -180,12 +180,12 @@ def test_frames_are_as_late_as_simulated(flow: str) -> None:
     def check(run: RunRecord) -> None:
         for real in run.summary["flows"]:
             for name in names:
-                least, most = (
+                low, high = (
                     simulated.filter(flow=real["flow"])
                     .select(pl.col(name).min().alias("least"), pl.col(name).max().alias("most"))
                     .row(0)
                 )
-                assert least - 0.008 <= real[name] <= most + 0.008, (real["flow"], name)
+                assert low - 0.008 <= real[name] <= high + 0.008, (real["flow"], name)
 
     conclusive(lambda: emulated(scenario), check)
 
@@ -237,8 +237,8 @@ def test_the_kernels_segments_and_window_are_those_of_the_flow() -> None:
             # most of the time the window is as set; what is advertised while the kernel forgets the bound holds until
             # it is used up. A window a round trip is what a sender may have under way, and an endless one has that
             # The window of a client that receives stays at up to three pages in some runs: see docs/known-limits.md.
-            most = 1.1 if row["flow"] == "there" else 1.8
-            assert 0.95 * 7000 <= windows.median() <= most * 7000, windows.describe()  # type: ignore[operator]
+            high = 1.1 if row["flow"] == "there" else 1.8
+            assert 0.95 * 7000 <= windows.median() <= high * 7000, windows.describe()  # type: ignore[operator]
             by_window = windows.mean() * 8 / row["rtt_mean_s"]  # type: ignore[operator]
             assert 0.85 * by_window < row["goodput_bps"] < 1.05 * by_window, row
             assert row["goodput_bps"] > 0.9 * expected, row

@@ -380,7 +380,7 @@ def test_a_scheduler_that_does_not_answer_changes_no_number_of_workers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What is lost with it comes to light by its runs."""
-    monkeypatch.setattr(executors, "_ASK_S", 0.0)
+    monkeypatch.setattr(executors, "_POLL_S", 0.0)
     answers: list[Any] = [{"a": 2, "b": 1}, OSError("timed out"), {"a": 4}]
 
     class Client:

@@ -32,7 +32,7 @@ def server() -> Iterator[PageServer]:
         yield running
 
 
-def ask(
+def request(
     server: PageServer, method: str = "GET", path: str | None = None, host: str | None = None, **headers: str
 ) -> tuple[http.client.HTTPResponse, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
@@ -47,7 +47,7 @@ def ask(
 
 
 def test_the_page_is_served_with_what_keeps_it_to_itself(server: PageServer) -> None:
-    answer, body = ask(server)
+    answer, body = request(server)
     assert (answer.status, body) == (200, PAGE)
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -60,17 +60,17 @@ def test_the_page_is_served_with_what_keeps_it_to_itself(server: PageServer) -> 
     assert not [one for one in policy if "http" in one or "*" in one or "'self'" in one], (
         "no request to anywhere"
     )
-    assert ask(server, host=f"LOCALHOST:{server.server_port}")[0].status == 200
-    head, nothing = ask(server, "HEAD")
+    assert request(server, host=f"LOCALHOST:{server.server_port}")[0].status == 200
+    head, nothing = request(server, "HEAD")
     assert (head.status, nothing, head.headers["Content-Length"]) == (200, b"", str(len(PAGE)))
 
 
 def test_it_is_packed_for_those_who_take_that(server: PageServer) -> None:
-    answer, body = ask(server, Accept_Encoding="br, gzip;q=0.5")
+    answer, body = request(server, Accept_Encoding="br, gzip;q=0.5")
     assert answer.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(body) == PAGE
     assert len(body) < 200
-    plain, body = ask(server, Accept_Encoding="gzip;q=0, br")
+    plain, body = request(server, Accept_Encoding="gzip;q=0, br")
     assert (plain.headers["Content-Encoding"], body) == (None, PAGE)
     assert plain.headers["Vary"] == answer.headers["Vary"] == "Accept-Encoding"
 
@@ -101,11 +101,11 @@ def test_a_request_without_the_secret_gets_nothing(server: PageServer) -> None:
         f"/{server.token}//",
     ]
     for path in [*paths, f"/{server.token}/../{server.token}/", "/etc/passwd"]:
-        answer, body = ask(server, path=path)
+        answer, body = request(server, path=path)
         assert (answer.status, body) == (404, b""), path
     assert len(server.token) >= 32
     assert PageServer(PAGE).token != server.token
-    assert ask(server, path=f"/{server.token}/?x=1")[0].status == 200
+    assert request(server, path=f"/{server.token}/?x=1")[0].status == 200
 
 
 def test_names_of_elsewhere_that_lead_here_get_nothing(server: PageServer) -> None:
@@ -119,25 +119,27 @@ def test_names_of_elsewhere_that_lead_here_get_nothing(server: PageServer) -> No
         "",
         f"127.0.0.1:{port}.",
     ):
-        answer, body = ask(server, host=host)
+        answer, body = request(server, host=host)
         assert (answer.status, body) == (403, b""), host
-    assert ask(server, host=f"127.0.0.1:{port}", hOST="evil.example")[0].status == 403, "two are one too many"
-    assert ask(server, host=f"127.0.0.1:{port}")[0].status == 200
+    assert request(server, host=f"127.0.0.1:{port}", hOST="evil.example")[0].status == 403, (
+        "two are one too many"
+    )
+    assert request(server, host=f"127.0.0.1:{port}")[0].status == 200
 
 
 def test_a_short_address_leads_to_the_fragment() -> None:
     fragment = playground.encoded("x" * 100, {}, 2)
     with PageServer(PAGE, fragment).running() as running:
-        answer, body = ask(running, path=f"/{running.token}/open")
+        answer, body = request(running, path=f"/{running.token}/open")
         assert (answer.status, body) == (302, b"")
         assert answer.headers["Location"] == f"/{running.token}/#{fragment}"
         assert running.opening == f"http://127.0.0.1:{running.server_port}/{running.token}/open"
-        assert ask(running, path=f"/{running.token}/opens")[0].status == 404
+        assert request(running, path=f"/{running.token}/opens")[0].status == 404
 
 
 def test_nothing_but_reading(server: PageServer) -> None:
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "get"):
-        answer, body = ask(server, method)
+        answer, body = request(server, method)
         assert (answer.status, answer.headers["Allow"], body) == (405, "GET, HEAD", b""), method
 
 
@@ -157,7 +159,7 @@ def test_it_is_at_this_host_alone_and_bears_nonsense(server: PageServer) -> None
             raw.shutdown(socket.SHUT_WR)
             with contextlib.suppress(OSError):
                 assert PAGE not in raw.makefile("rb").read()
-    assert ask(server)[0].status == 200
+    assert request(server)[0].status == 200
 
 
 def test_its_port_is_free_again_at_the_end() -> None:

@@ -110,12 +110,12 @@ def test_results_of_others_are_escaped_in_tables_documents_and_csv(tmp_path: Pat
 
 def test_a_cell_makes_no_line_and_colours_are_still_there() -> None:
     into = io.StringIO()
-    door: Any = streams.Door(into)
-    console = consoles.Plain(file=door, force_terminal=True, color_system="standard", width=300)
+    escaping: Any = streams.EscapingStream(into)
+    console = consoles.Plain(file=escaping, force_terminal=True, color_system="standard", width=300)
     cells = [HOSTILE, "a\nforged  1.0"]
     layout.show(console, [Layout(f"title {HOSTILE}", [Column("name", cells)], note=f"note {HOSTILE}")])
     layout.say(console, f"said {HOSTILE}\nmore")
-    print(f"printed {HOSTILE}", file=door, flush=True)
+    print(f"printed {HOSTILE}", file=escaping, flush=True)
     shown = into.getvalue()
     assert "\x1b[1m" in shown
     assert not OBEYED.search(re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]|\r", "", shown))

@@ -74,8 +74,8 @@ def test_an_access_point_on_a_path_keeps_its_queue_short() -> None:
         return row["delay"]["p50_s"], row["delivered_bytes"]
 
     # The path's own delay is 36 ms, its rate 2 Mbit/s: 20 kB fill it, and of 29 kB 9 wait in the queue, 36 ms.
-    long, most = backward(None)
+    long, all_bytes = backward(None)
     short, bytes_ = backward("window=28960B")
     assert long > 0.15
     assert 0.04 < short < 0.11
-    assert bytes_ > 0.85 * most
+    assert bytes_ > 0.85 * all_bytes

@@ -124,10 +124,10 @@ def test_recordings_count_in_sum_and_memory_comes_back() -> None:
     with serving("--max-memory", "64 MB", "--max-duration", "60s") as (server, port, _):
         send("127.0.0.1", "tfrc", duration_s=0.5, port=port)
         before = resident(server.pid)
-        most = 0
+        peak = 0
         for _ in range(4):
             send("127.0.0.1", "newreno", duration_s=1.0, direction="both", flows=2, port=port)
-            most = max(most, resident(server.pid))
-        assert most - before < 64e6
+            peak = max(peak, resident(server.pid))
+        assert peak - before < 64e6
         time.sleep(1)
         assert resident(server.pid) - before < 16e6

@@ -23,10 +23,10 @@ from paceline.gym import (
     FEATURES,
     OBSERVATIONS,
     REWARDS,
+    Features,
     FlowEnv,
     FlowVectorEnv,
     Observation,
-    Told,
     returns,
 )
 
@@ -39,16 +39,16 @@ CALL = EXAMPLES / "call.toml"
 MIDDLE = {"window": 30.0, "rate": 8e6, "window_factor": 0.3, "rate_factor": 0.3}
 
 
-def acted(env: gymnasium.Env[Any, Any], value: float, seed: int = 1, most: int = 10_000) -> list[Any]:
+def acted(env: gymnasium.Env[Any, Any], value: float, seed: int = 1, max_steps: int = 10_000) -> list[Any]:
     """All that a run tells under one action."""
     observation, info = env.reset(seed=seed)
-    told: list[Any] = [(observation.tolist(), info)]
-    for _ in range(most):
+    steps: list[Any] = [(observation.tolist(), info)]
+    for _ in range(max_steps):
         observation, reward, terminated, truncated, info = env.step(np.array([value], dtype=np.float32))
-        told.append((observation.tolist(), reward, terminated, truncated, info))
+        steps.append((observation.tolist(), reward, terminated, truncated, info))
         if terminated or truncated:
             break
-    return told
+    return steps
 
 
 def checked(**arguments: Any) -> None:
@@ -83,12 +83,12 @@ def test_gymnasiums_own_checks_pass_of_baselines_and_calls() -> None:
 
 def test_an_episode_is_the_scenario() -> None:
     env = gymnasium.make("paceline/Link-v0", action="rate", step_s=0.01, changes=SHORT)
-    told = acted(env, 6e6)
-    last = told[-1]
+    steps = acted(env, 6e6)
+    last = steps[-1]
     assert last[2:4] == (False, True)
     assert last[4]["time_s"] == pytest.approx(3.0)
-    assert len(told) - 1 == pytest.approx(297, abs=2), "steps of 10 ms from the handshake's end on"
-    goodput = sum(step[4]["acked_bytes"] for step in told[1:]) * 8 / 3
+    assert len(steps) - 1 == pytest.approx(297, abs=2), "steps of 10 ms from the handshake's end on"
+    goodput = sum(step[4]["acked_bytes"] for step in steps[1:]) * 8 / 3
     assert goodput == pytest.approx(6e6, rel=0.05)
     assert set(last[4]) <= set(FEATURES)
 
@@ -121,9 +121,9 @@ def test_many_are_what_single_ones_are(step_s: float, steps: int) -> None:
         if place == 0:
             seen = [many.step(np.full((3, 1), 0.5, dtype=np.float32)) for _ in range(steps)]
         for step in seen:
-            told = single.step(np.array([0.5], dtype=np.float32))
-            assert np.array_equal(told[0], step[0][place])
-            assert told[1:4] == (step[1][place], step[2][place], step[3][place])
+            alone = single.step(np.array([0.5], dtype=np.float32))
+            assert np.array_equal(alone[0], step[0][place])
+            assert alone[1:4] == (step[1][place], step[2][place], step[3][place])
 
 
 def test_what_has_ended_begins_anew() -> None:
@@ -155,20 +155,20 @@ def test_the_runs_after_the_first_follow_from_the_seed() -> None:
     def singles(seed: int) -> list[list[float]]:
         env = FlowEnv(**arguments)
         env.reset(seed=seed)
-        told = []
+        steps = []
         for _ in range(3):
-            told.append([float(env.step(still[0])[1]) for _ in range(4)])
+            steps.append([float(env.step(still[0])[1]) for _ in range(4)])
             env.reset()
-        return told
+        return steps
 
     def many(**how: Any) -> list[Any]:
         env = FlowVectorEnv(2, **arguments)
         env.reset(**how)
-        told = []
+        steps = []
         for _ in range(3):
-            told.append(np.stack([env.step(still)[1] for _ in range(4)]).T.tolist())
+            steps.append(np.stack([env.step(still)[1] for _ in range(4)]).T.tolist())
             env.reset()
-        return [list(one) for one in zip(*told, strict=True)]
+        return [list(one) for one in zip(*steps, strict=True)]
 
     first, second = singles(1), singles(2)
     assert first[0] != first[1] != first[2]
@@ -200,8 +200,8 @@ def test_gymnasiums_generator_is_made_from_the_seed() -> None:
 
 def test_any_scenario_and_any_flow() -> None:
     env = FlowEnv(EXAMPLES / "coffee-shop.toml", "film", action="window", changes={"duration": "12 s"})
-    told = acted(env, 20.0)
-    assert sum(step[4]["acked_bytes"] for step in told[1:]) > 0
+    steps = acted(env, 20.0)
+    assert sum(step[4]["acked_bytes"] for step in steps[1:]) > 0
     own = FlowEnv(
         LOSSY + '[flow.other]\ncc = "mine"\n', "agent", changes=SHORT, schemes={"mine": Fixed}, action="rate"
     )
@@ -270,48 +270,48 @@ def test_rewards_pay_for_what_they_say() -> None:
 
 
 def test_pieces_of_ones_own() -> None:
-    def half(told: Told) -> Any:
-        return told["in_flight_segments"] / 2
+    def half(features: Features) -> Any:
+        return features["in_flight_segments"] / 2
 
     env = FlowEnv(
         observation=[Observation(half, 0, 1e4, "half of what is in flight")], history=1, action="window"
     )
-    told = acted(env, 20.0, most=20)
-    assert told[-1][0][0] == pytest.approx(told[-1][4]["in_flight_segments"] / 2)
+    steps = acted(env, 20.0, max_steps=20)
+    assert steps[-1][0][0] == pytest.approx(steps[-1][4]["in_flight_segments"] / 2)
 
 
 @pytest.mark.parametrize("cc", ["newreno", "sack", "cubic", "vegas", "bbr", "copa"])
 def test_a_baseline_is_the_run_of_its_controller(cc: str) -> None:
     for seed in (1, 2):
         env = FlowEnv(LOSSY, baseline=cc, changes={"duration": "10 s"})
-        told = acted(env, 0.7, seed)
+        steps = acted(env, 0.7, seed)
         ours = env.results()
         its = paceline.run(LOSSY, seed=seed, set={"duration": "10 s", "flow.agent.cc": cc})
         assert ours.flows.equals(its.flows), "every bit of every measure"
         assert ours.queues.equals(its.queues)
         row = its.flows.row(0, named=True)
         total = {
-            name: sum(step[4][name] for step in told[1:])
+            name: sum(step[4][name] for step in steps[1:])
             for name in ("acked_bytes", "lost_bytes", "timeouts")
         }
         assert total["acked_bytes"] == pytest.approx(row["bytes_delivered"], rel=0.01)
-        assert total["lost_bytes"] == row["packets_retransmitted"] * told[-1][4]["segment_bytes"]
+        assert total["lost_bytes"] == row["packets_retransmitted"] * steps[-1][4]["segment_bytes"]
         assert total["timeouts"] == row["timeouts"]
-        assert told[-1][4]["rtt_min_s"] == row["rtt_min_s"]
+        assert steps[-1][4]["rtt_min_s"] == row["rtt_min_s"]
 
 
 @pytest.mark.parametrize("cc", ["nada", "gcc", "scream"])
 def test_a_calls_baseline_is_the_run_of_its_controller(cc: str) -> None:
     env = FlowEnv(CALL, "call", baseline=cc, step_s=0.1, reward="call", changes=BRIEF)
-    told = acted(env, -0.5, 3)
+    steps = acted(env, -0.5, 3)
     # the scenario's own controller keeps its parameters, another has its defaults
     other = {} if cc == "nada" else {"flow.call.cc": cc, "flow.call.params": {}}
     its = paceline.run(CALL, seed=3, set=BRIEF | other)
     assert env.results().flows.equals(its.flows)
-    acked = sum(step[4]["acked_bytes"] for step in told[1:] if step[4]["time_s"] > 10)
+    acked = sum(step[4]["acked_bytes"] for step in steps[1:] if step[4]["time_s"] > 10)
     # what was under way at 10 s is acknowledged after it
     assert acked == pytest.approx(its.flows["bytes_delivered"][0], rel=0.05, abs=15_000)
-    assert all(step[4]["encoder_bps"] > 0 for step in told[1:])
+    assert all(step[4]["encoder_bps"] > 0 for step in steps[1:])
 
 
 def test_the_same_changes_give_a_baseline_the_runs_params() -> None:
@@ -359,15 +359,15 @@ def test_what_is_measured_is_there_once() -> None:
 def test_the_agent_of_a_call_sets_its_rate() -> None:
     arguments: dict[str, Any] = {"action": "rate", "step_s": 0.1, "reward": "call", "changes": BRIEF}
     env = FlowEnv(CALL, "call", **arguments)
-    told = acted(env, 1.2e6, 4)
-    assert json.dumps(told) == json.dumps(acted(FlowEnv(CALL, "call", **arguments), 1.2e6, 4))
+    steps = acted(env, 1.2e6, 4)
+    assert json.dumps(steps) == json.dumps(acted(FlowEnv(CALL, "call", **arguments), 1.2e6, 4))
     row = env.results().flows.row(by_predicate=pl.col("flow") == "call", named=True)
     assert row["cc"] == "agent"
     assert row["send_rate_bps"] == pytest.approx(1.2e6, rel=0.03)
     assert row["frame_delay_mean_s"] < 0.2
     many = FlowVectorEnv(2, CALL, "call", workers=2, **arguments)
     many.reset(seed=[4, 5])
-    for step in told[1:50]:
+    for step in steps[1:50]:
         assert many.step(np.full((2, 1), 1.2e6, dtype=np.float32))[1][0] == step[1]
 
 

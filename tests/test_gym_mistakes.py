@@ -113,8 +113,8 @@ def test_an_action_that_is_not_a_number_is_refused() -> None:
     for action in ([NAN], None):
         with pytest.raises(ValueError, match="action of environment 0 is not a number"):
             env.step(action)  # type: ignore[arg-type]
-    told = env.step(np.array([0.0], dtype=np.float32))[4]
-    assert told["time_s"] == pytest.approx(0.23, abs=0.01), "nothing was done in between"
+    info = env.step(np.array([0.0], dtype=np.float32))[4]
+    assert info["time_s"] == pytest.approx(0.23, abs=0.01), "nothing was done in between"
     many = FlowVectorEnv(3, step_s=0.1, changes=SHORT)
     many.reset(seed=1)
     with pytest.raises(ValueError, match="action of environment 2 is not a number"):

@@ -47,15 +47,15 @@ def comes(true: Callable[[], bool]) -> bool:
 def acted(workers: int, steps: int) -> list[Any]:
     """All that five environments tell, past the ends of their first runs."""
     many = FlowVectorEnv(5, LOSSY, changes=SHORT, step_s=0.1, workers=workers)
-    told: list[Any] = [many.reset(seed=3)[0].tolist()]
+    seen: list[Any] = [many.reset(seed=3)[0].tolist()]
     draws = np.random.default_rng(1)
     for _ in range(steps):
         observations, *rest, infos = many.step(draws.uniform(-1, 1, (5, 1)).astype(np.float32))
-        told.append((observations.tolist(), [one.tolist() for one in rest], infos["told"].tolist()))
+        seen.append((observations.tolist(), [one.tolist() for one in rest], infos["told"].tolist()))
     # as text: what is not known is NaN, and equals nothing
-    told.append([many.results(place).summaries for place in range(5)] if steps == 20 else None)
+    seen.append([many.results(place).summaries for place in range(5)] if steps == 20 else None)
     many.close()
-    return told
+    return seen
 
 
 @pytest.mark.parametrize("steps", [20, 50], ids=["to the end", "past it"])

@@ -17,7 +17,7 @@ import screen
 from paceline.errors import ControllerError, HuntStopped, InternalError, Interrupted, PacelineError
 from paceline.hunts import Hunt, hunt
 from paceline.hunts.objective import Goal
-from paceline.hunts.searching import SEEN_ENOUGH, kind_of
+from paceline.hunts.searching import MAX_REPEATS, kind_of
 from paceline.scenarios.scenario import load
 from paceline.simulate.points import Point, run_points
 
@@ -183,7 +183,7 @@ def test_a_crash_is_the_worst_of_all(tmp_path: Path) -> None:
     assert paths_left(found) == {"link.bottleneck.delay"}
     assert float(str(worst.changes[0].to).split()[0]) < 200
     # the search goes on for others once a crash has been met so often
-    assert found.tries.filter(found.tries["failed"] == 0).height > 24 - 3 * SEEN_ENOUGH
+    assert found.tries.filter(found.tries["failed"] == 0).height > 24 - 3 * MAX_REPEATS
     assert not any(find.crash for find in found.finds[1:])
     with pytest.raises(ControllerError, match="IndexError"):
         paceline.run(tmp_path / "out" / "find-1.toml", workers=1)

@@ -188,11 +188,11 @@ def test_a_value_has_the_unit_of_its_measure() -> None:
 
 def left_of(find: Candidate, own: Sequence[str], stays: Any) -> tuple[Candidate, int]:
     axes = axes_of({"a": "1 ms..100 ms", "b": "0..100", "c": ["x", "y"]}, {})
-    asked = 0
+    proposed = 0
 
     def stay(wanted: Sequence[tuple[int, Candidate]]) -> list[bool]:
-        nonlocal asked
-        asked += len(wanted)
+        nonlocal proposed
+        proposed += len(wanted)
         return [
             stays(*(value or mine for value, mine in zip(candidate, own, strict=True)))
             for _, candidate in wanted
@@ -200,16 +200,16 @@ def left_of(find: Candidate, own: Sequence[str], stays: Any) -> tuple[Candidate,
 
     left: list[Candidate] = []
     minimise([find], axes, own, stay, left)
-    return left[0], asked
+    return left[0], proposed
 
 
 def test_only_what_a_find_needs_is_left_and_as_near_to_the_file_as_it_stays() -> None:
     own = ("10 ms", "5", "x")
-    left, asked = left_of(("90 ms", "80", "y"), own, lambda a, b, c: int(b) >= 20)
+    left, proposed = left_of(("90 ms", "80", "y"), own, lambda a, b, c: int(b) >= 20)
     assert left[0] is None
     assert left[2] is None
     assert 20 <= int(left[1] or 0) < 25
-    assert asked < 20
+    assert proposed < 20
 
 
 def test_of_two_values_either_of_which_does_one_is_left() -> None:
@@ -239,7 +239,7 @@ def test_finds_differ_and_crashes_come_first_each_kind_once() -> None:
             (4, "IndexError: 8"),
         ]
     ]
-    found = distinct(tries, axes, least=20.0, most=5, far=0.25)
+    found = distinct(tries, axes, min_mean=20.0, max_tries=5, min_distance=0.25)
     assert [one.candidate[0] for one in found] == ["3", "99", "50"]
     assert said(tries[4].outcome) == said(tries[5].outcome)
 

@@ -62,7 +62,7 @@ class Control:
         self.tcp.nxt = (end + 20) & NONE
         self.avoid(end + 1, acked)
 
-    def asked(self, name: str) -> int:
+    def counter(self, name: str) -> int:
         return ctypes.c_uint32.in_dll(self.library, name).value
 
 
@@ -132,18 +132,18 @@ def test_vegas_begins_slowly_until_something_waits(control: Make) -> None:
 def test_vegas_leaves_rounds_with_few_samples_and_repairs_to_reno(control: Make) -> None:
     vegas = control("vegas")
     vegas.tcp.ssthresh = 2
-    before = vegas.asked("asked_reno")
+    before = vegas.counter("asked_reno")
     vegas.round(40_000, 40_000)
-    assert (vegas.tcp.cwnd, vegas.asked("asked_reno")) == (10, before + 1)
+    assert (vegas.tcp.cwnd, vegas.counter("asked_reno")) == (10, before + 1)
     vegas.samples(40_000, 40_000)
     vegas.call("state", RECOVERY)
     vegas.avoid(vegas.tcp.nxt + 1)
-    assert (vegas.tcp.cwnd, vegas.asked("asked_reno")) == (10, before + 2)
+    assert (vegas.tcp.cwnd, vegas.counter("asked_reno")) == (10, before + 2)
     vegas.call("state", OPEN)
     vegas.round(40_000, 40_000)
-    assert vegas.asked("asked_reno") == before + 3, "what came before the repair is not of this round"
+    assert vegas.counter("asked_reno") == before + 3, "what came before the repair is not of this round"
     vegas.round(40_000, 40_000, 40_000)
-    assert (vegas.tcp.cwnd, vegas.asked("asked_reno")) == (11, before + 3)
+    assert (vegas.tcp.cwnd, vegas.counter("asked_reno")) == (11, before + 3)
 
 
 def test_vegas_measures_the_path_anew_after_a_pause(control: Make) -> None:
@@ -177,9 +177,9 @@ def test_vegas_knows_sequence_numbers_that_wrap(control: Make) -> None:
 def test_vegas_takes_no_sample_for_a_round_trip_that_was_not_measured(control: Make) -> None:
     vegas = control("vegas")
     vegas.tcp.ssthresh = 2
-    before = vegas.asked("asked_reno")
+    before = vegas.counter("asked_reno")
     vegas.round(0, 40_000, 40_000)
-    assert vegas.asked("asked_reno") == before + 1, "of three, one said -1"
+    assert vegas.counter("asked_reno") == before + 1, "of three, one said -1"
     vegas.round(1, 1, 1)
     assert vegas.tcp.cwnd == 11, "a round trip of nothing is one of a microsecond"
 
@@ -205,7 +205,7 @@ def test_veno_takes_losses_with_fewer_than_three_segments_queued_for_random(
     veno.avoid(0)
     veno.samples(rtt + 9000, rtt)
     veno.avoid(0)
-    assert veno.asked("asked_w") == per_window * 20
+    assert veno.counter("asked_w") == per_window * 20
     assert veno.call("ssthresh") == after_a_loss
     veno.avoid(0)
     assert veno.call("ssthresh") == after_a_loss, "without a sample the last N stands"
@@ -215,19 +215,19 @@ def test_veno_takes_losses_with_fewer_than_three_segments_queued_for_random(
 
 def test_veno_grows_as_reno_until_it_has_three_samples_and_while_a_loss_is_repaired(control: Make) -> None:
     veno = control("veno")
-    before = veno.asked("asked_reno")
+    before = veno.counter("asked_reno")
     veno.samples(40_000, 0, 40_000)
     veno.avoid(0)
-    assert veno.asked("asked_reno") == before + 1
+    assert veno.counter("asked_reno") == before + 1
     veno.samples(40_000)
     veno.avoid(0)
-    assert (veno.asked("asked_reno"), veno.tcp.cwnd) == (before + 1, 12), "slow start is Reno's"
+    assert (veno.counter("asked_reno"), veno.tcp.cwnd) == (before + 1, 12), "slow start is Reno's"
     veno.call("state", RECOVERY)
     veno.avoid(0)
-    assert veno.asked("asked_reno") == before + 2
+    assert veno.counter("asked_reno") == before + 2
     veno.call("state", OPEN)
     veno.avoid(0)
-    assert veno.asked("asked_reno") == before + 2
+    assert veno.counter("asked_reno") == before + 2
 
 
 def test_veno_counts_what_slow_start_leaves(control: Make) -> None:
@@ -235,7 +235,7 @@ def test_veno_counts_what_slow_start_leaves(control: Make) -> None:
     veno.tcp.ssthresh = 11
     veno.samples(40_000, 40_000, 40_000)
     veno.avoid(0, 5)
-    assert (veno.tcp.cwnd, veno.tcp.count, veno.asked("asked_w")) == (11, 4, 11)
+    assert (veno.tcp.cwnd, veno.tcp.count, veno.counter("asked_w")) == (11, 4, 11)
     veno.tcp.ssthresh = 20
     veno.avoid(0, 3)
     assert (veno.tcp.cwnd, veno.tcp.count) == (14, 4), "nothing is left"

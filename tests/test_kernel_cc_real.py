@@ -36,7 +36,7 @@ kernel = true
 """
 
 
-def told_how_to_get_it() -> bool:
+def explains_how_to_get_it() -> bool:
     """Whether a flow without its program is told so; not where this kernel has Vegas."""
     if {"vegas", "pl_vegas"} & set(kernel_cc.available()):
         return True
@@ -60,7 +60,7 @@ def both() -> Iterator[list[str]]:
         # Of another version, or of a test that was killed.
         if kernel_cc.known(name) in kernel_cc.available():
             kernel_cc.unload(name)
-    assert told_how_to_get_it()
+    assert explains_how_to_get_it()
     for name in names:
         kernel_cc.load(name)
     yield names

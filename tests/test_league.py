@@ -197,22 +197,24 @@ def test_an_encoder_may_send_more_than_a_link_ever_carries() -> None:
     draw = cellular.draw(1, 1)
     steps = draw.drawn["link.bottleneck.rate_schedule"]
     assert isinstance(steps, list)
-    most = max(Quantity.read(step["rate"]).value for step in steps)
-    assert draw.peak_bps == most
+    max_rate = max(Quantity.read(step["rate"]).value for step in steps)
+    assert draw.peak_bps == max_rate
     (gcc, _) = entrants.named(["gcc", "scream"])
     app = gcc.enter(cellular, draw)["flow.test.app"]
     assert isinstance(app, dict)
-    assert Quantity.read(app["max_rate"]).value > 1.4 * most
+    assert Quantity.read(app["max_rate"]).value > 1.4 * max_rate
 
 
 def test_rounds_are_played_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = paceline.league(["cubic", "vegas"], ["shallow"], rounds=5)
-    told: list[tuple[float, float]] = []
+    progress: list[tuple[float, float]] = []
     monkeypatch.setattr("paceline.leagues.running._AT_ONCE", 6)
-    parts = paceline.league(["cubic", "vegas"], ["shallow"], rounds=5, progress=lambda *at: told.append(at))
+    parts = paceline.league(
+        ["cubic", "vegas"], ["shallow"], rounds=5, progress=lambda *at: progress.append(at)
+    )
     assert parts.runs.equals(whole.runs)
-    assert told[-1] == (15, 15)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert progress[-1] == (15, 15)
+    assert [done for done, _ in progress] == sorted(done for done, _ in progress)
 
 
 def test_scores() -> None:
@@ -221,7 +223,7 @@ def test_scores() -> None:
     assert scoring.score(1, 4, 1) == -2
     assert scoring.score(1, 4, 0.5) == -1
     assert scoring.score(3, 0.9, 1) == 0, "more than all of it is not better, nor is a delay below the least"
-    assert scoring.score(0, 1, 1) == pytest.approx(math.log2(scoring.LEAST_SHARE))
+    assert scoring.score(0, 1, 1) == pytest.approx(math.log2(scoring.MIN_SHARE))
 
 
 def test_ranks_are_as_sure_as_the_tests_behind_them() -> None:
@@ -301,8 +303,8 @@ def test_all_play_the_same_scenarios_with_the_same_seeds(played: tuple[League, P
     row = found.runs.row(by_predicate=this, named=True)
     alone = paceline.run(paceline.load(dict(game.draw.scenario), {"flow.test.cc": "cubic"}), seed=4)
     assert alone.summaries[0]["flows"][0]["goodput_bps"] == row["goodput_bps"]
-    least = row["least_delay_s"]
-    assert row["score"] == pytest.approx(math.log2(row["share"]) - math.log2(row["delay_s"] / least))
+    min_delay_s = row["least_delay_s"]
+    assert row["score"] == pytest.approx(math.log2(row["share"]) - math.log2(row["delay_s"] / min_delay_s))
 
 
 def test_who_plays_beside_it_changes_nothing(played: tuple[League, Path]) -> None:

@@ -54,20 +54,20 @@ def test_the_table_has_each_flow_s_part_of_the_queue(tmp_path: Path) -> None:
 
 
 def test_people_see_it_if_it_is_asked_for() -> None:
-    asked = paceline.run(paceline.parse(TEXT))
-    (table,) = [one for one in summaries.tables(asked) if one.title == "Flows at links (packets)"]
+    recorded = paceline.run(paceline.parse(TEXT))
+    (table,) = [one for one in summaries.tables(recorded) if one.title == "Flows at links (packets)"]
     assert [column.head for column in table.columns][:4] == ["link, flow", "came", "crossed", "dropped"]
     assert list(table.columns[0].cells) == [
         "bottleneck forward, bulk[0]",
         "bottleneck forward, bulk[1]",
         "bottleneck forward, call",
     ]
-    assert of_runs(asked)["link_flows"][0]["flow"] == "bulk"
+    assert of_runs(recorded)["link_flows"][0]["flow"] == "bulk"
     unasked = paceline.run(paceline.parse(TEXT.replace("per_flow = true", "")))
     assert len(unasked.link_flows) == 0
     assert "link_flows" not in of_runs(unasked)
     assert all(one.title != "Flows at links (packets)" for one in summaries.tables(unasked))
-    assert unasked.flows.equals(asked.flows)
+    assert unasked.flows.equals(recorded.flows)
 
 
 def test_several_runs_and_comparisons_have_it_too() -> None:

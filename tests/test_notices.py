@@ -43,8 +43,8 @@ def test_a_count_of_no_whole_stands_alone() -> None:
 def test_many_of_a_kind_are_few_lines() -> None:
     results = Results([record(1, *(("a", f"Number {n}.") for n in range(9)), ("b", "Another."))], {})
     said = summaries.notices(results)
-    assert len(said) == summaries.MOST_NOTICES + 2
-    assert said[-2].startswith(f"Note: {9 - summaries.MOST_NOTICES} more")
+    assert len(said) == summaries.MAX_NOTICES + 2
+    assert said[-2].startswith(f"Note: {9 - summaries.MAX_NOTICES} more")
     assert said[-1] == "Note: Another."
 
 

@@ -317,16 +317,16 @@ class RoundTrips(paceline.WindowController):
         self.calls = 0
         self.window = 4
 
-    def on_interval(self, told: events.Interval, path: events.PathView) -> None:
+    def on_interval(self, interval: events.Interval, path: events.PathView) -> None:
         self.calls += 1
-        assert told.duration_s > 0
-        assert told.timeouts or told.acked_bytes > 0
-        if told.timeouts:
+        assert interval.duration_s > 0
+        assert interval.timeouts or interval.acked_bytes > 0
+        if interval.timeouts:
             assert self.window == 1
             return
-        assert told.rtt_s is None or told.least_rtt_s <= told.rtt_s <= told.most_rtt_s  # type: ignore[operator]
-        assert told.delivery_bps == pytest.approx(told.acked_bytes * 8 / told.duration_s)
-        self.window = max(1, self.window * 0.8) if told.loss else self.window + 1
+        assert interval.rtt_s is None or interval.least_rtt_s <= interval.rtt_s <= interval.most_rtt_s  # type: ignore[operator]
+        assert interval.delivery_bps == pytest.approx(interval.acked_bytes * 8 / interval.duration_s)
+        self.window = max(1, self.window * 0.8) if interval.loss else self.window + 1
 
 
 class EveryTenth(RoundTrips):
@@ -340,7 +340,7 @@ def test_once_an_interval() -> None:
     assert 200 < by_round.series("cwnd")["calls"].max() <= 500  # type: ignore[operator]
     assert 150 < by_time.series("cwnd")["calls"].max() <= 205  # type: ignore[operator]
     assert by_round.flows["goodput_bps"].min() > 1e6  # type: ignore[operator]
-    with pytest.raises(ControllerError, match=r"assert told\.acked_bytes < 0"):
+    with pytest.raises(ControllerError, match=r"assert interval\.acked_bytes < 0"):
         paceline.run(PLAIN, schemes={"own": WrongAboutIt})
 
 
@@ -353,10 +353,10 @@ class Counting(RoundTrips):
         super().on_begin(path)
         self.sent = self.acked = 0
 
-    def on_interval(self, told: events.Interval, path: events.PathView) -> None:
-        super().on_interval(told, path)
-        self.sent += told.sent_bytes
-        self.acked += told.acked_bytes
+    def on_interval(self, interval: events.Interval, path: events.PathView) -> None:
+        super().on_interval(interval, path)
+        self.sent += interval.sent_bytes
+        self.acked += interval.acked_bytes
 
 
 def test_an_interval_knows_what_was_sent() -> None:
@@ -374,8 +374,8 @@ def test_an_interval_knows_what_was_sent() -> None:
 class WrongAboutIt(RoundTrips):
     """Fails when it is asked"""
 
-    def on_interval(self, told: events.Interval, path: events.PathView) -> None:
-        assert told.acked_bytes < 0
+    def on_interval(self, interval: events.Interval, path: events.PathView) -> None:
+        assert interval.acked_bytes < 0
 
 
 class HalfOfReceived(paceline.RateController):
@@ -400,7 +400,7 @@ def test_a_rate_controller() -> None:
     assert results.series("tfrc")["allowed_bps"].max() > 1e6  # type: ignore[operator]
 
 
-class Told(paceline.MediaController):
+class CountingCall(paceline.MediaController):
     """Counts what it is told"""
 
     timer_s = 0.05
@@ -431,7 +431,7 @@ class Told(paceline.MediaController):
 
 def test_a_media_controller() -> None:
     app = {"kind": "encoder", "frame_rate": 25, "max_rate": "2 Mbit/s"}
-    results = paceline.run(PLAIN, set={"flow.own.app": app}, schemes={"own": Told}, record=("rtcp",))
+    results = paceline.run(PLAIN, set={"flow.own.app": app}, schemes={"own": CountingCall}, record=("rtcp",))
     last = results.series("rtcp").tail(1)
     assert 390 < last["timers"][0] <= 400
     assert 490 < last["frames"][0] <= 501

@@ -198,12 +198,12 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     store = Store(at / "out")
     found = reproduction.run(paper, runs=RUNS, store=store)
     planned = rereading.plan(paper, RUNS)
-    told: list[float] = []
+    progress: list[float] = []
     found.readings = rereading.run(
-        planned, runs=RUNS, store=store, progress=lambda done, of: told.append(done / of)
+        planned, runs=RUNS, store=store, progress=lambda done, of: progress.append(done / of)
     )
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1)
+    assert progress == sorted(progress)
+    assert progress[-1] == pytest.approx(1)
     return found
 
 

@@ -159,9 +159,9 @@ def test_what_is_shipped_is_confirmed_and_a_change_is_named(folder: Path) -> Non
     assert again.code == 0, again.text
     assert "18 of 18 simulated runs are there from before, made by this very build." in again.text
     assert "6 of 6 points of the figures are the same bit by bit (seeds 1 to 3)." in again.text
-    anew = typed(folder, "--out", "fresh", "--runs", "1", "--figure", "2")
-    assert "from before" not in anew.text
-    assert "2 of 2 points of the figures are the same bit by bit (seed 1)." in anew.text
+    again = typed(folder, "--out", "fresh", "--runs", "1", "--figure", "2")
+    assert "from before" not in again.text
+    assert "2 of 2 points of the figures are the same bit by bit (seed 1)." in again.text
     said = json.loads((folder.parent / "fresh" / "verified.json").read_text())
     assert said["confirmed"] is True
     assert said["figure"] == "2"

@@ -272,8 +272,8 @@ def test_a_line_may_have_gaps(paper: Paper) -> None:
     drawn = [one for one in drawn_axes[0].lines if np.array_equal(one.get_xdata(), line.time_s)]
     assert [math.isnan(float(np.asarray(one.get_ydata())[2])) for one in drawn] == [True], "a gap is drawn"
     lines = [one for s in ("tcp", "tfrc") for one in traces(done, study, s, study.plots[0])]
-    most = max(y for one in lines for y in one.y if math.isfinite(y))
-    assert drawn_axes[0].get_ylim()[1] >= most, "the panels share an axis that has room for all lines"
+    highest = max(y for one in lines for y in one.y if math.isfinite(y))
+    assert drawn_axes[0].get_ylim()[1] >= highest, "the panels share an axis that has room for all lines"
 
 
 def test_a_run_in_real_time_that_failed_has_no_line(paper: Paper) -> None:

@@ -35,12 +35,12 @@ class Core:
     """In the place of `_core.run_path`: remembers what it was asked for, and gives `output`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, output: Output) -> None:
-        self.asked: dict[str, Any] = {}
+        self.requested: dict[str, Any] = {}
         self.output = output
         monkeypatch.setattr(_core, "run_path", self)
 
     def __call__(self, path: object, command: list[str], **options: Any) -> Output:
-        self.asked = {"command": command, **options}
+        self.requested = {"command": command, **options}
         return self.output
 
 
@@ -105,8 +105,8 @@ def test_the_emulator_is_asked_for_what_the_command_line_says(
         *("--algorithm", "window=30kB", link, "--", "ping", "-c", "1", "a b"),
     )
     assert done.exit_code == 0, done.output
-    asked = {key: value for key, value in core.asked.items() if value}
-    assert asked == {
+    requested = {key: value for key, value in core.requested.items() if value}
+    assert requested == {
         "command": ["ping", "-c", "1", "a b"],
         "far": "iperf3 -s -1",
         "far_output": 2,
@@ -117,14 +117,14 @@ def test_the_emulator_is_asked_for_what_the_command_line_says(
         "access_point": "window=30kB",
     }
     assert run("--far", "host", link, "--", "true").exit_code == 0
-    assert (core.asked["host"], core.asked["far"], core.asked["device"]) == (True, None, "any")
-    assert core.asked["record_every_s"] is None
+    assert (core.requested["host"], core.requested["far"], core.requested["device"]) == (True, None, "any")
+    assert core.requested["record_every_s"] is None
     assert run("--out", str(tmp_path / "out"), link, "--", "true").exit_code == 0
-    assert core.asked["record_every_s"] == 0.02
+    assert core.requested["record_every_s"] == 0.02
 
 
 @pytest.mark.parametrize(
-    ("status", "told", "code", "said"),
+    ("status", "changes", "code", "said"),
     [
         (0, {}, 0, "exit code 0"),
         (7, {}, 7, "exit code 7"),
@@ -138,9 +138,9 @@ def test_the_emulator_is_asked_for_what_the_command_line_says(
     ],
 )
 def test_the_commands_exit_code_and_what_the_path_did(
-    status: int, told: dict[str, Any], code: int, said: str, link: str, monkeypatch: pytest.MonkeyPatch
+    status: int, changes: dict[str, Any], code: int, said: str, link: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Core(monkeypatch, path_output(status, **told))
+    Core(monkeypatch, path_output(status, **changes))
     done = run(link, "--", "sh", "-c", "true")
     assert (done.exit_code, done.stdout) == (code, ""), "stdout is the command's alone"
     flat = " ".join(done.stderr.split())

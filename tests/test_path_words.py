@@ -25,7 +25,7 @@ round-trip min/avg/max = 12.500/16.455/20.410 ms
 """
 
 
-def report(lag: dict[str, float], *least: float | None) -> dict[str, Any]:
+def report(lag: dict[str, float], *min_delays: float | None) -> dict[str, Any]:
     """A report with this lag and these least delays of its directions."""
     return {
         "far_status": None,
@@ -33,12 +33,12 @@ def report(lag: dict[str, float], *least: float | None) -> dict[str, Any]:
         "lost_before": [0, 0],
         "host": {"steal_share": 0.0},
         "lag": {"count": 1000, "p50_s": 1e-6, "p99_s": 2e-6, **lag},
-        "directions": [{"delay_min_s": delay} for delay in least],
+        "directions": [{"delay_min_s": delay} for delay in min_delays],
     }
 
 
 @pytest.mark.parametrize(
-    ("p99_s", "least", "large"),
+    ("p99_s", "min_delays", "large"),
     [
         (3e-3, (0.02, 0.02), True),
         (1.9e-3, (0.02, 0.02), False),  # below a tenth of the delay
@@ -49,8 +49,8 @@ def report(lag: dict[str, float], *least: float | None) -> dict[str, Any]:
         (1.1e-3, (None, None), True),
     ],
 )
-def test_a_large_lag_is_noted(p99_s: float, least: tuple[float | None, ...], large: bool) -> None:
-    notes = path.notes(report({"p99_s": p99_s}, *least))
+def test_a_large_lag_is_noted(p99_s: float, min_delays: tuple[float | None, ...], large: bool) -> None:
+    notes = path.notes(report({"p99_s": p99_s}, *min_delays))
     assert len(notes) == large
     assert all("chrt -f 1" in note for note in notes)
 

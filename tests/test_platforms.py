@@ -40,8 +40,8 @@ def test_every_scheme_and_every_example_is_among_them() -> None:
 def test_a_hash_is_of_the_run(here: dict[str, str]) -> None:
     """Asked again it is the same; a seed or a value changes it."""
     name, file = "examples/loss", "examples/loss.toml"
-    asked = {"same": [], "seed": ["seed=7"], "duration": ["duration=20 s"]}
-    lines = ["\t".join([of, file, *changes]) + "\n" for of, changes in asked.items()]
+    requests = {"same": [], "seed": ["seed=7"], "duration": ["duration=20 s"]}
+    lines = ["\t".join([of, file, *changes]) + "\n" for of, changes in requests.items()]
     found = platforms.hashes([str(program("paceline-bits"))], "".join(lines))
     assert found["same"] == here[name]
     assert len({found["seed"], found["duration"], here[name]}) == 3

@@ -71,9 +71,9 @@ def test_what_no_link_can_hold_is_said(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text(long)
     with pytest.raises(
         playground.TooLongError, match=r"one\.txt has \d+ characters as a link: at most 64000"
-    ) as told:
+    ) as raised:
         playground.link(tmp_path / "a.toml")
-    assert told.value.traces == ("one.txt",)
+    assert raised.value.traces == ("one.txt",)
     with pytest.raises(PacelineError, match="a controller of your own"):
         playground.link("examples/own-controller.toml")
     with pytest.raises(ArgumentError, match="runs 0: must be 1 to 1000"):

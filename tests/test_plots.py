@@ -14,7 +14,7 @@ from paceline.errors import PacelineError
 from paceline.plots import KINDS, figure, gauges, occupancy, save
 from paceline.plots.rate import averaged, bin_s
 from paceline.plots.style import PALETTE
-from paceline.plots.timeline import MOST_NAMED, Panel, lines
+from paceline.plots.timeline import MAX_NAMED, Panel, lines
 from paceline.results.results import Results, RunRecord
 
 
@@ -166,7 +166,7 @@ def test_many_flows_are_counted_not_named() -> None:
     legend = made.axes[0].get_legend()
     assert legend is not None
     texts = [text.get_text() for text in legend.get_texts()]
-    assert len(texts) == MOST_NAMED
+    assert len(texts) == MAX_NAMED
     assert texts[-1] == "24 others"
     assert len(made.axes[0].lines) == 30
 
@@ -278,7 +278,7 @@ def test_a_gauge_that_nobody_here_has_heard_of_is_drawn_with_its_unit(tmp_path: 
     drawn = made.axes[2].get_lines()[0]
     assert np.asarray(drawn.get_ydata())[1:] == pytest.approx([2.0, 3.0])
     with pytest.raises(PacelineError, match="too many"):
-        gauges.figure([Panel(str(i), data) for i in range(gauges.MOST_RUNS + 1)])
+        gauges.figure([Panel(str(i), data) for i in range(gauges.MAX_RUNS + 1)])
     with pytest.raises(PacelineError, match="no gauge"):
         gauges.figure([Panel("none", parts[1].select("flow", "instance", "time_s", "ebb_s"))])
     results = Results([RunRecord(1, {}, {"cwnd": data.drop("seed")})], {})

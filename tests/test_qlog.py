@@ -420,7 +420,7 @@ def _foreign_logs(where: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> No
         configuration=theirs,
         original_destination_connection_id=client.original_destination_connection_id,
     )
-    ends, free_s, order, came = (client, server), [0.0, 0.0], itertools.count(), 0
+    ends, free_s, order, received = (client, server), [0.0, 0.0], itertools.count(), 0
     flying: list[tuple[float, int, int, bytes]] = []
     client.connect(("server", 1), now_s)
     asked, known = False, {client}
@@ -434,7 +434,7 @@ def _foreign_logs(where: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> No
                 heapq.heappush(flying, (free_s[of] + WAY_S, next(order), 1 - of, datagram))
         timers = [end.get_timer() or math.inf for end in ends]
         now_s = min([*timers, *(at for at, *_ in flying[:1])])
-        assert now_s < 60 or came == size, "it does not end"
+        assert now_s < 60 or received == size, "it does not end"
         if flying and flying[0][0] <= now_s:
             _, _, to, datagram = heapq.heappop(flying)
             known.add(ends[to])
@@ -450,8 +450,8 @@ def _foreign_logs(where: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> No
                 elif isinstance(event, events.StreamDataReceived) and end is server:
                     server.send_stream_data(event.stream_id, bytes(size), end_stream=True)
                 elif isinstance(event, events.StreamDataReceived):
-                    came += len(event.data)
-                    until = now_s + 0.2 if came == size else until
+                    received += len(event.data)
+                    until = now_s + 0.2 if received == size else until
     for side, log in logs.items():
         (where / f"{side}.qlog").write_text(json.dumps(log.to_dict()))
 

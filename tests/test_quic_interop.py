@@ -58,7 +58,7 @@ def echo() -> Path:
 class Met:
     """What came of a connection: in the client's words, in the path's, and in the log of aioquic's end."""
 
-    told: dict[str, Any]
+    summary: dict[str, Any]
     path: dict[str, Any]
     logged: dict[str, Any]
 
@@ -91,21 +91,22 @@ def test_an_echo_crosses_a_path(client: str, server: str, files: Path, echo: Pat
         return Met(json.loads(said), path, logged), steal(path)
 
     def check(met: Met) -> None:
-        told, forward, backward = met.told, direction(met.path, "forward"), direction(met.path, "backward")
-        assert told["same"] == SIZE, "all bytes came back as they went"
-        assert told["datagrams"] == 50, "nothing else was on the path"
+        summary = met.summary
+        forward, backward = direction(met.path, "forward"), direction(met.path, "backward")
+        assert summary["same"] == SIZE, "all bytes came back as they went"
+        assert summary["datagrams"] == 50, "nothing else was on the path"
         # 40 ms, and twice a packet of a good 1000 bytes
-        assert 0.0416 < told["rtt_min_s"] < 0.046
+        assert 0.0416 < summary["rtt_min_s"] < 0.046
         assert met.logged["rtt_min_s"] == pytest.approx(0.042, abs=0.002)
         assert met.logged["bytes_delivered"] == SIZE + 50_000, "in the direction of aioquic's end"
         # at best 2.5 s, and slow start
-        assert 2.4 < told["seconds"] < 4
+        assert 2.4 < summary["seconds"] < 4
         if client == "aioquic":
             return
         # what the end of ours counts is what the path has seen: all drops are losses, and all losses were dropped
-        assert told["sent"] == forward["entered"]
-        assert 0 <= backward["delivered"] - told["received"] <= 2, "what came after the end"
-        assert told["lost"] == forward["drops"]["overflow"] > 0
-        assert 0.04 < told["srtt_s"] < 0.12
+        assert summary["sent"] == forward["entered"]
+        assert 0 <= backward["delivered"] - summary["received"] <= 2, "what came after the end"
+        assert summary["lost"] == forward["drops"]["overflow"] > 0
+        assert 0.04 < summary["srtt_s"] < 0.12
 
     conclusive(measure, check)

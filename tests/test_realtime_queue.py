@@ -46,8 +46,8 @@ class Side:
     def __init__(self, together: int = 1, ends: threading.Event | None = None) -> None:
         self.together = threading.Barrier(together, timeout=60)
         self.ends = ends
-        self.asked: list[int] = []
-        self.most = 0
+        self.seeds_run: list[int] = []
+        self.peak = 0
         self.now = 0
         self.lock = threading.Lock()
         self.stopped = False
@@ -56,9 +56,9 @@ class Side:
         self, scenario: _core.Scenario, seed: int, record_: Sequence[str], every_s: float
     ) -> RunRecord:
         with self.lock:
-            self.asked.append(seed)
+            self.seeds_run.append(seed)
             self.now += 1
-            self.most = max(self.most, self.now)
+            self.peak = max(self.peak, self.now)
         self.together.wait()
         if self.ends is not None:
             assert self.ends.wait(60), "nobody ends it"
@@ -95,7 +95,7 @@ def test_what_runs_side_by_side_stays_within_runs_and_rates() -> None:
 def test_several_run_at_once_and_come_in_order() -> None:
     side = Side(together=4)
     found = in_turn([SLOW, FAST], [1, 2], side, over="path", budget=Budget(4, 1e9))
-    assert side.most == 4
+    assert side.peak == 4
     assert [(run.seed, run.labels["path"]) for run in found] == [
         (1, "slow"),
         (2, "slow"),
@@ -104,7 +104,7 @@ def test_several_run_at_once_and_come_in_order() -> None:
     ]
     alone = Side()
     in_turn([SLOW, FAST], [1, 2], alone, over="path", budget=ALONE)
-    assert (alone.most, alone.asked) == (1, [1, 1, 2, 2])
+    assert (alone.peak, alone.seeds_run) == (1, [1, 1, 2, 2])
 
 
 class Clock:
@@ -123,16 +123,16 @@ class Clock:
 
 def test_progress_is_in_seconds_and_moves_within_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(realtime_queue, "time", Clock())
-    monkeypatch.setattr(realtime_queue, "_LOOK_S", 0.01)
+    monkeypatch.setattr(realtime_queue, "_POLL_S", 0.01)
     seen: list[tuple[float, float]] = []
     within = threading.Event()
 
-    def tell(done: float, of: float) -> None:
+    def on_progress(done: float, of: float) -> None:
         seen.append((done, of))
         if 0.2 < done < 1.1:
             within.set()
 
-    in_turn([SLOW], [1, 2], Side(ends=within), over="path", progress=tell, tries=1)
+    in_turn([SLOW], [1, 2], Side(ends=within), over="path", progress=on_progress, tries=1)
     assert seen[0] == (0.0, 2 * (1 + realtime_queue.SET_UP_S))
     assert any(0.2 < done < 1.1 for done, _ in seen)
     assert seen[-1][0] == seen[-1][1]
@@ -164,7 +164,7 @@ def test_what_is_done_is_kept_and_the_rest_ends_at_once(tmp_path: Path) -> None:
 
     runner.stop = long.stop  # type: ignore[attr-defined]
 
-    def tell(done: float, total: float) -> None:
+    def on_progress(done: float, total: float) -> None:
         if len(list((tmp_path / "runs").glob("*.json"))) == 1 and not side.now:
             raise KeyboardInterrupt
 
@@ -175,13 +175,13 @@ def test_what_is_done_is_kept_and_the_rest_ends_at_once(tmp_path: Path) -> None:
             runner,
             over="path",
             store=Store(tmp_path),
-            progress=tell,
+            progress=on_progress,
             budget=Budget(3, 1e9),
         )
     assert long.stopped
     again = Side()
     in_turn([SLOW], [1, 2, 3], again, over="path", store=Store(tmp_path))
-    assert 1 not in again.asked
+    assert 1 not in again.seeds_run
 
 
 def test_finished_runs_are_kept_on_ctrl_c_gone_on_with_and_made_anew_when_all_are_there(

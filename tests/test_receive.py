@@ -97,7 +97,7 @@ def _send_and_stop(
 ) -> list[float]:
     """A packet each 10 ms until the receiver has ended, which stands still for a half one second in. When each was sent
     that it can have had. A second port sends until then."""
-    begin = heard = time.monotonic()
+    begin = last_received = time.monotonic()
     number, stands = 0, False
     sent = []
     while program.poll() is None and time.monotonic() < begin + 40:
@@ -109,8 +109,8 @@ def _send_and_stop(
             second.sendto(_rtp(number, ssrc=8, size=LONG), ("127.0.0.1", port))
         number += 1
         if not (stands or ports.is_taken(port)):
-            heard = time.monotonic()
-        since = time.monotonic() - heard
+            last_received = time.monotonic()
+        since = time.monotonic() - last_received
         if not stands and since > 1:
             second.sendto(_bye(8), ("127.0.0.1", port))
             program.send_signal(signal.SIGSTOP)

@@ -67,7 +67,7 @@ def of_sack(frames: Sequence[Frame]) -> Found:
 
 def of_quic(frames: Sequence[Frame]) -> Found:
     """What is in its packets is not in the file."""
-    return {"a": counted(Ends.of(frames, "a"), TEN, lambda frame: frame.size, least=100)}
+    return {"a": counted(Ends.of(frames, "a"), TEN, lambda frame: frame.size, min_size=100)}
 
 
 def of_call(frames: Sequence[Frame]) -> Found:
@@ -91,14 +91,18 @@ def of_two_links(frames: Sequence[Frame]) -> Found:
     found = {name: tcp(ends, TEN, WIRE["linux"]) for name, ends in flows.items()}
 
     def crossing(names: tuple[str, str], rate: float) -> dict[str, float]:
-        came = [f for name in names for f in flows[name].came]
-        size = sum(WIRE["linux"] if segment(f).syn else f.size for f in came)
-        return {"departures": len(came), "departed_bytes": size, "utilisation": size * 8 / rate / DURATION}
+        received = [f for name in names for f in flows[name].received]
+        size = sum(WIRE["linux"] if segment(f).syn else f.size for f in received)
+        return {
+            "departures": len(received),
+            "departed_bytes": size,
+            "utilisation": size * 8 / rate / DURATION,
+        }
 
     found["hop1 forward"] = crossing(("long", "first"), RATE)
     found["hop1 forward"]["arrivals"] = len(flows["long"].sent) + len(flows["first"].sent)
     found["hop2 forward"] = crossing(("long", "last"), 4 * RATE)
-    found["hop2 forward"]["arrivals"] = len(flows["long"].came) + len(flows["last"].sent)
+    found["hop2 forward"]["arrivals"] = len(flows["long"].received) + len(flows["last"].sent)
     return found
 
 
@@ -236,5 +240,5 @@ def test_an_acknowledgement_of_a_page_less_is_seen(folder: Path) -> None:
     frames, rows = run("pages", folder)
     ends = Ends.of(frames, "web")
     first = segment(ends.sent[0]).port
-    *_, gone = (frame for frame in ends.told if segment(frame).port == first)
+    *_, gone = (frame for frame in ends.answers_received if segment(frame).port == first)
     assert differing("pages", [f for f in frames if f is not gone], rows)

@@ -50,16 +50,16 @@ def test_a_long_line_is_thinned_to_what_shows() -> None:
     assert short.thinned() is short
 
 
-@pytest.mark.parametrize("most", [4.0, 30.0, 5e3, 2e6])
-def test_ticks_of_a_log_axis_can_be_read(most: float) -> None:
+@pytest.mark.parametrize("highest", [4.0, 30.0, 5e3, 2e6])
+def test_ticks_of_a_log_axis_can_be_read(highest: float) -> None:
     figure = Figure(figsize=(4, 2.75))
     axes = figure.subplots()
     axes.set_xscale("log")
-    axes.set_xlim(most / 1e4 if most > 1e3 else most / 4, most)
+    axes.set_xlim(highest / 1e4 if highest > 1e3 else highest / 4, highest)
     log_ticks(axes, "x")
     figure.savefig(io.BytesIO())
     labels = [
-        label for label in axes.get_xticklabels() if axes.get_xlim()[0] <= label.get_position()[0] <= most
+        label for label in axes.get_xticklabels() if axes.get_xlim()[0] <= label.get_position()[0] <= highest
     ]
     assert 3 <= len(labels) <= 10
     assert all(re.fullmatch(r"[\d.]+", label.get_text()) for label in labels), "no exponents"

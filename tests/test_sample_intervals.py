@@ -30,7 +30,7 @@ CALM = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
         (Sample(CALM, steady=False), Basis.BOOTSTRAP),
         (Sample(CALM[:9], steady=False), Basis.T),
         (Sample(SKEWED), Basis.BOOTSTRAP),
-        (Sample((0.0, 1.0) * 5, least=0.0, most=1.0, yes_no=True), Basis.COUNTS),
+        (Sample((0.0, 1.0) * 5, minimum=0.0, maximum=1.0, yes_no=True), Basis.COUNTS),
         (Sample((0.0, 1.0) * 5), Basis.T),
     ],
 )
@@ -55,10 +55,10 @@ def test_few_runs_take_more_confidence() -> None:
 
 def test_counts_reach_as_far_as_one_run_can() -> None:
     share = share_interval(1, 10)[1]
-    sample = Sample((0.0,) * 9 + (30.0,), steady=False, least=0.0, most=100.0)
+    sample = Sample((0.0,) * 9 + (30.0,), steady=False, minimum=0.0, maximum=100.0)
     assert sample.interval == pytest.approx((0.0, 100 * share))
     assert Sample((0.0,) * 10, steady=False).interval == (-math.inf, math.inf)
-    assert Sample((0.0, 1.0) * 5, least=0.0, most=1.0, yes_no=True).interval == share_interval(5, 10)
+    assert Sample((0.0, 1.0) * 5, minimum=0.0, maximum=1.0, yes_no=True).interval == share_interval(5, 10)
 
 
 def test_the_bootstraps_ends_follow_the_skew_and_are_the_same_each_time() -> None:
@@ -82,7 +82,7 @@ def test_of_two_values_the_bootstrap_has_ends() -> None:
 
 
 def test_an_interval_ends_where_the_measure_does() -> None:
-    found = Sample((0.0, 0.0, 1.0, 2.0, 4.0, 0.0, 1.0, 3.0, 0.0, 1.0), least=0.0, steady=False)
+    found = Sample((0.0, 0.0, 1.0, 2.0, 4.0, 0.0, 1.0, 3.0, 0.0, 1.0), minimum=0.0, steady=False)
     assert found.interval is not None
     assert found.interval[0] >= 0
 

@@ -87,14 +87,14 @@ class Flows:
     `ends` says how it ended."""
 
     def __init__(self) -> None:
-        self.asked: dict[str, Any] = {}
+        self.requested: dict[str, Any] = {}
         self.ends: dict[str, Any] = {"sender_ended": "done", "receiver_ended": "done", "well": True}
         self.stopped = threading.Event()
         self.waits = False
 
     def send(self, host: str, port: int, flows: list[Any], *rest: Any, **more: Any) -> tuple[Any, str]:
         watch, key, logs = rest
-        self.asked = {"host": host, "port": port, "flows": flows, "key": key, "logs": logs, **more}
+        self.requested = {"host": host, "port": port, "flows": flows, "key": key, "logs": logs, **more}
         assert watch is self
         # one that goes on until it is told to stop
         assert not self.waits or self.stopped.wait(60)
@@ -120,7 +120,7 @@ def flows(monkeypatch: pytest.MonkeyPatch) -> Iterator[Flows]:
     made = Flows()
     monkeypatch.setattr(_core, "send", made.send)
     monkeypatch.setattr(_core, "SendWatch", lambda: made)
-    monkeypatch.setattr(send_module, "_LOOK_S", 0.01)
+    monkeypatch.setattr(send_module, "_POLL_S", 0.01)
     yield made
     made.stop()
 
@@ -140,38 +140,38 @@ def test_what_is_asked_for_is_each_flow(flows: Flows, tmp_path: Path) -> None:
         key_file=key,
         log_events=tmp_path / "logs",
     )
-    asked = flows.asked
-    assert (asked["host"], asked["port"], asked["key"]) == ("127.0.0.1", 7001, bytes(range(32)))
-    assert asked["logs"] == str(tmp_path / "logs")
+    requested = flows.requested
+    assert (requested["host"], requested["port"], requested["key"]) == ("127.0.0.1", 7001, bytes(range(32)))
+    assert requested["logs"] == str(tmp_path / "logs")
     assert (tmp_path / "logs").is_dir()
     settings = [("cc", "vegas"), ("receive_window", "20")]
     names = [("vegas", 0, True), ("vegas", 1, True), ("vegas-back", 0, False), ("vegas-back", 1, False)]
-    assert asked["flows"] == [
+    assert requested["flows"] == [
         (name, instance, settings, 1500, 5 + n, forward, None, None)
         for n, (name, instance, forward) in enumerate(names)
     ]
     manifest = results.manifest
     assert manifest["name"] == "vegas to and from 127.0.0.1"
-    told = [manifest[key] for key in ("port", "cc", "direction", "seed")]
-    assert told == [7001, "vegas", "both", 5]
+    described = [manifest[key] for key in ("port", "cc", "direction", "seed")]
+    assert described == [7001, "vegas", "both", 5]
 
 
 def test_the_kernels_flow_has_no_settings(flows: Flows) -> None:
     send("127.0.0.1", "kernel:cubic", duration_s=1, direction="reverse", seed=1)
-    assert flows.asked["flows"] == [("cubic", 0, [], 1000, 1, False, "cubic", None)]
+    assert flows.requested["flows"] == [("cubic", 0, [], 1000, 1, False, "cubic", None)]
 
 
 def test_quic_is_a_setting_and_an_own_controller_goes_along(flows: Flows, tmp_path: Path) -> None:
     cc = f"python:{TWINS / 'reno_twin.py'}:RenoTwin"
     results = send("quic://127.0.0.1", cc, duration_s=1.0, seed=1, qlog=tmp_path / "logs")
-    asked = flows.asked
-    ((name, _, settings, *_),) = asked["flows"]
+    requested = flows.requested
+    ((name, _, settings, *_),) = requested["flows"]
     assert (name, settings) == ("RenoTwin", [("cc", cc), ("transport", "quic")])
-    assert len(asked["schemes"]) == 1
-    assert asked["qlogs"] == str(tmp_path / "logs")
+    assert len(requested["schemes"]) == 1
+    assert requested["qlogs"] == str(tmp_path / "logs")
     assert results.manifest["name"] == f"{cc} over QUIC to 127.0.0.1"
     send("quic://127.0.0.1", direction="both", duration_s=1.0)
-    assert [flow[0] for flow in flows.asked["flows"]] == ["newreno", "newreno-back"]
+    assert [flow[0] for flow in flows.requested["flows"]] == ["newreno", "newreno-back"]
     with pytest.raises(PacelineError, match=r"can only run on this host"):
         send("127.0.0.1", cc, direction="both")
 

@@ -167,11 +167,11 @@ def test_gstreamers_transport_wide_feedback_brings_a_call_to_the_bottlenecks_rat
     conclusive(measure, check)
 
 
-Heard = tuple[Results, dict[str, Any], str]
+Received = tuple[Results, dict[str, Any], str]
 """What was measured at the receiver, the summary of the path, and what the sender said."""
 
 
-def heard(link: str, out: Path, words: list[str], sender: str) -> tuple[Heard, float]:
+def received_from(link: str, out: Path, words: list[str], sender: str) -> tuple[Received, float]:
     """What a sender at the near end of a path has sent to a receiver at its other end."""
     far = shlex.join([PACELINE, "receive", *words, "--out", str(out)])
     line = f"sleep 2; {sender}; sleep 2"
@@ -193,10 +193,10 @@ def test_gstreamers_voice_is_counted(tmp_path: Path) -> None:
     require("namespaces", "gstreamer")
     link = path(tmp_path, "1 Mbit/s", "200 ms", 'loss = { kind = "uniform", rate = "5 %" }\n')
 
-    def measure() -> tuple[Heard, float]:
-        return heard(link, tmp_path / "out", ["rtp://:5004?rtcpport=5005", "--for", "9s"], GSTREAMER)
+    def measure() -> tuple[Received, float]:
+        return received_from(link, tmp_path / "out", ["rtp://:5004?rtcpport=5005", "--for", "9s"], GSTREAMER)
 
-    def check(found: Heard) -> None:
+    def check(found: Received) -> None:
         results, _, _ = found
         (row,) = results.flows.to_dicts()
         assert row["ended"] == "done"

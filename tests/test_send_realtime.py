@@ -131,9 +131,9 @@ def test_quic_both_ways_with_logs(tmp_path: Path) -> None:
     assert {*near.iterdir(), *far.iterdir()} == {*logs}
     validators = [qlog_schema.validator(kind) for kind in ("Header", "Event")]
     for file, (vantage, flow) in logs.items():
-        header, *told = qlog_schema.read_records(file)
+        header, *records = qlog_schema.read_records(file)
         validators[0].validate(header)
-        for event in told[:: max(1, len(told) // 150)]:
+        for event in records[:: max(1, len(records) // 150)]:
             validators[1].validate(event)
         assert header["trace"]["vantage_point"]["type"] == vantage
         (read,) = paceline.qlog(file, every_s=0.0).flows.to_dicts()
@@ -190,7 +190,9 @@ def test_ctrl_c_keeps_what_an_own_controller_has_sent(tmp_path: Path) -> None:
 def test_plain_rtp_to_a_receiver_that_tells_when_packets_arrive() -> None:
     port, watch = ports.free(), ThreadPoolExecutor(1)
     with watch:
-        hears = watch.submit(paceline.receive, f"rtp://127.0.0.1:{port}", duration_s=20.0, feedback="rfc8888")
+        receiving = watch.submit(
+            paceline.receive, f"rtp://127.0.0.1:{port}", duration_s=20.0, feedback="rfc8888"
+        )
         ports.wait_until_taken(port)
         sent = send(
             f"rtp://127.0.0.1:{port}?localrtpport={ports.free()}",
@@ -199,11 +201,11 @@ def test_plain_rtp_to_a_receiver_that_tells_when_packets_arrive() -> None:
             max_rate="1Mbit/s",
             duration_s=3.0,
         )
-        heard = hears.result(40)
+        received = receiving.result(40)
     (notes,) = sent.manifest["notes"]["flows"]
     assert (notes["well"], notes["sender_ended"]) == (True, "done"), notes
     assert notes["reported"]["reports"] >= 1
-    (near,), (far,) = sent.flows.to_dicts(), heard.flows.to_dicts()
+    (near,), (far,) = sent.flows.to_dicts(), received.flows.to_dicts()
     # what arrives is not known at the sender but by the reports
     assert [near[name] for name in ("goodput_bps", "bytes_delivered")] == [None] * 2
     assert far["ended"] == "peer closed"

@@ -203,8 +203,8 @@ def served(*bounds: Any) -> contextlib.AbstractContextManager[int]:
 
 def test_what_a_server_does_not_allow_is_said_with_what_it_does() -> None:
     with served(5_000_000, 20.0, 4, None) as port:
-        most = r"this server allows 5 Mbit/s, and `paceline serve --max-rate` raises that$"
-        with pytest.raises(LiveError, match=most):
+        limit = r"this server allows 5 Mbit/s, and `paceline serve --max-rate` raises that$"
+        with pytest.raises(LiveError, match=limit):
             send("127.0.0.1", "udp", rate="20 Mbit/s", direction="reverse", port=port)
         longest = r"this server allows 20000 ms, and `paceline serve --max-duration` raises that$"
         with pytest.raises(LiveError, match=longest):

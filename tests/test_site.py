@@ -134,11 +134,11 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
 
 def live_blocks() -> list[tuple[str, str]]:
     """The figures that documents ask for, as (document, what is recorded)."""
-    asked = re.compile(r'^```toml live="([^"]*)"|"live: ([^"]*)"\)$', flags=re.MULTILINE)
+    live_kinds = re.compile(r'^```toml live="([^"]*)"|"live: ([^"]*)"\)$', flags=re.MULTILINE)
     return [
         (path.relative_to(ROOT).as_posix(), "".join(kinds))
         for path in sorted(ROOT.glob("docs/**/*.md"))
-        for kinds in asked.findall(path.read_text())
+        for kinds in live_kinds.findall(path.read_text())
     ]
 
 

@@ -111,9 +111,9 @@ def test_jain_over_time_counts_who_has_begun_and_is_not_over() -> None:
 
 def test_jain_over_time_counts_who_tries_and_gets_nothing() -> None:
     # In seconds: b has not begun; b sends and nothing comes; both; b sends and nothing comes, to the end.
-    came = goodputs({"a": [2.0] * 10, "b": [0.0] * 4 + [2.0] * 2 + [0.0] * 4})
+    goodput = goodputs({"a": [2.0] * 10, "b": [0.0] * 4 + [2.0] * 2 + [0.0] * 4})
     sent = pl.Series("send_rate_bps", [2.0] * 10 + [float("nan"), 0.0] + [2.0] * 6 + [0.0, 2.0])
-    made = paceline.jain_over_time(came.with_columns(sent), 1.0)
+    made = paceline.jain_over_time(goodput.with_columns(sent), 1.0)
     assert made["flows"].to_list() == [1, 2, 2, 2, 2]
     assert made["jain"].to_list() == pytest.approx([1.0, 0.5, 1.0, 0.5, 0.5])
 

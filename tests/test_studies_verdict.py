@@ -114,7 +114,7 @@ def test_a_papers_own_scatter_that_hides_a_factor_is_shown() -> None:
     assert "scatter" not in judge(Published(Kind.PRINTED, 3.0, 0.02), ours(3.0, 0.8, 64)).because
 
 
-NONE_OF_TEN = Sample((0.0,) * 10, steady=False, least=0.0, most=100.0)
+NONE_OF_TEN = Sample((0.0,) * 10, steady=False, minimum=0.0, maximum=100.0)
 
 
 @pytest.mark.parametrize("published", [8.0, 4.0, 10.0])
@@ -127,7 +127,7 @@ def test_none_in_ten_runs_is_no_certainty(published: float) -> None:
 
 def test_counts_decide_where_they_can() -> None:
     def none_of(n: int) -> Sample:
-        return Sample((0.0,) * n, steady=False, least=0.0, most=100.0)
+        return Sample((0.0,) * n, steady=False, minimum=0.0, maximum=100.0)
 
     one = Published(Kind.PRINTED, 8.0, 1.0, runs=10)
     assert judge(one, none_of(100)).outcome is Outcome.UNDECIDED
@@ -138,7 +138,7 @@ def test_counts_decide_where_they_can() -> None:
     none = Published(Kind.PRINTED, 0.0, 1.0, runs=10)
     assert judge(none, NONE_OF_TEN).outcome is Outcome.UNDECIDED
     assert judge(none, none_of(40)).outcome is Outcome.AGREES
-    some = Sample((26.0, 0.0) + (0.0,) * 38, steady=False, least=0.0, most=100.0)
+    some = Sample((26.0, 0.0) + (0.0,) * 38, steady=False, minimum=0.0, maximum=100.0)
     assert judge(none, some).outcome is Outcome.AGREES
     # without a number of runs the paper's zero is one, and takes many of ours
     assert judge(Published(Kind.PRINTED, 0.0, 1.0), none_of(40)).outcome is Outcome.UNDECIDED
@@ -149,7 +149,7 @@ def test_scatter_that_the_paper_shows_counts_its_runs() -> None:
     """Of ten runs with the mean 8 and the standard deviation 2.67 all have another value than 0; with 25.3 one may."""
 
     def found(sd: float | None, n: int, value: float = 8.0) -> Outcome:
-        ours = Sample((0.0,) * n, steady=False, least=0.0, most=100.0)
+        ours = Sample((0.0,) * n, steady=False, minimum=0.0, maximum=100.0)
         return judge(Published(Kind.PRINTED, value, 0.02, runs=10, sd=sd), ours).outcome
 
     assert found(0.0, 10) is found(2.67, 10) is Outcome.OFF
@@ -236,7 +236,11 @@ LOGNORMAL = tuple(np.random.default_rng(3).lognormal(0, 1, 40).round(3).tolist()
     ("published", "sample", "outcome"),
     [
         # an interval that is longer on one side, or cut at a bound, holds the number
-        (Published(Kind.PRINTED, 2.2, 0.1), Sample((0.2, 0.5, 1.0, 1.5, 1.8), least=0.0), Outcome.UNDECIDED),
+        (
+            Published(Kind.PRINTED, 2.2, 0.1),
+            Sample((0.2, 0.5, 1.0, 1.5, 1.8), minimum=0.0),
+            Outcome.UNDECIDED,
+        ),
         (Published(Kind.PRINTED, 4.5, 0.1), Sample(LOGNORMAL, False, 0.0), Outcome.UNDECIDED),
         (Published(Kind.PRINTED, 0.7, 0.1), Sample(LOGNORMAL, False, 0.0), Outcome.OFF),
         # 3 % of packets is no share of ten runs
@@ -276,7 +280,7 @@ LOGNORMAL = tuple(np.random.default_rng(3).lognormal(0, 1, 40).round(3).tolist()
             Outcome.OFF,
         ),
         # a steady measure is averaged where one run is a little other
-        (Published(Kind.ABOUT, 10), Sample((10.0,) * 9 + (10.01,), least=0.0), Outcome.AGREES),
+        (Published(Kind.ABOUT, 10), Sample((10.0,) * 9 + (10.01,), minimum=0.0), Outcome.AGREES),
         (Published(Kind.ORDERING, sign=1), Sample((8.0,) * 999 + (8.1,)), Outcome.AGREES),
         # one run of the paper's shows nothing of rare ones
         (Published(Kind.PRINTED, 0, 1, runs=1), Sample((0.0,) * 4 + (1e6,), steady=False), Outcome.UNDECIDED),

@@ -212,12 +212,12 @@ def test_the_numbers_are_those_of_the_runs(done: running.Result, small: Path) ->
 
 def test_recordings_say_when_something_held(done: running.Result) -> None:
     answer = next(a for a in done.answers if a.case.key == "windows" and a.subject.text == "cubic")
-    peak, most, grown = (check.ours for check in answer.checks)
+    peak, highest, grown = (check.ours for check in answer.checks)
     assert peak is not None
     assert (peak.mean or 0) > 1.9, "what waited behind a hole comes at once"
-    assert most is not None
+    assert highest is not None
     assert grown is not None
-    assert (most.mean or 0) > 10
+    assert (highest.mean or 0) > 10
     assert 0 < (grown.mean or 0) < 4
 
 

@@ -86,8 +86,8 @@ def test_the_command_writes_a_folder_of_its_own(tmp_path: Path, monkeypatch: pyt
     ]
     said = CliRunner().invoke(app, words, catch_exceptions=False)
     assert said.exit_code == 3, "one run has no interval"
-    told = json.loads(said.stdout)
-    assert told["over"] == "emulator"
+    manifest = json.loads(said.stdout)
+    assert manifest["over"] == "emulator"
     assert (tmp_path / "out" / "suite-small-emulator" / "index.html").exists()
     page = (tmp_path / "out" / "suite-small-emulator" / "index.html").read_text()
     assert "The emulators handed packets out" in page

@@ -21,23 +21,23 @@ def ours(mean: float, half: float, n: int = 10) -> Sample:
     return Sample(tuple((mean + sd * z / z.std(ddof=1)).tolist()))
 
 
-MOST_5, LEAST_5, FROM_4_TO_6 = Threshold(most=5), Threshold(least=5), Threshold(4, 6)
+MAX_5, MIN_5, FROM_4_TO_6 = Threshold(most=5), Threshold(least=5), Threshold(4, 6)
 
 
 @pytest.mark.parametrize(
     ("threshold", "mean", "half", "outcome"),
     [
-        (MOST_5, 4.0, 0.9, Outcome.PASS),
-        (MOST_5, 4.0, 1.1, Outcome.UNDECIDED),
-        (MOST_5, 5.5, 0.6, Outcome.UNDECIDED),
-        (MOST_5, 6.0, 0.9, Outcome.FAIL),
-        (MOST_5, 5.0, 0.0, Outcome.PASS),
-        (MOST_5, 0.1 + 0.2 + 4.7, 0.0, Outcome.PASS),
-        (MOST_5, 5.001, 0.0, Outcome.FAIL),
-        (LEAST_5, 6.0, 0.9, Outcome.PASS),
-        (LEAST_5, 6.0, 1.1, Outcome.UNDECIDED),
-        (LEAST_5, 4.0, 0.9, Outcome.FAIL),
-        (LEAST_5, 5.0, 0.0, Outcome.PASS),
+        (MAX_5, 4.0, 0.9, Outcome.PASS),
+        (MAX_5, 4.0, 1.1, Outcome.UNDECIDED),
+        (MAX_5, 5.5, 0.6, Outcome.UNDECIDED),
+        (MAX_5, 6.0, 0.9, Outcome.FAIL),
+        (MAX_5, 5.0, 0.0, Outcome.PASS),
+        (MAX_5, 0.1 + 0.2 + 4.7, 0.0, Outcome.PASS),
+        (MAX_5, 5.001, 0.0, Outcome.FAIL),
+        (MIN_5, 6.0, 0.9, Outcome.PASS),
+        (MIN_5, 6.0, 1.1, Outcome.UNDECIDED),
+        (MIN_5, 4.0, 0.9, Outcome.FAIL),
+        (MIN_5, 5.0, 0.0, Outcome.PASS),
         (FROM_4_TO_6, 5.0, 0.9, Outcome.PASS),
         (FROM_4_TO_6, 5.0, 1.1, Outcome.UNDECIDED),
         (FROM_4_TO_6, 7.0, 0.9, Outcome.FAIL),
@@ -79,7 +79,7 @@ def test_the_worst_of_the_runs_decides_where_that_is_the_rule(each: list[float],
     ],
 )
 def test_what_is_not_known_is_undecided_and_says_why(found: Sample | None, says: str) -> None:
-    verdict = judge(MOST_5, found)
+    verdict = judge(MAX_5, found)
     assert verdict.outcome is Outcome.UNDECIDED
     assert says in verdict.because
 
@@ -91,14 +91,14 @@ def test_a_number_without_a_threshold_is_not_judged_but_a_missing_one_is_undecid
 
 def test_where_runs_are_alike_each_of_them_counts() -> None:
     """The mean of rare events has no interval in few runs: what is known is of the runs."""
-    none = Sample((0.0,) * 10, steady=False, least=0.0)
-    found = judge(MOST_5, none)
+    none = Sample((0.0,) * 10, steady=False, minimum=0.0)
+    found = judge(MAX_5, none)
     assert found.outcome is Outcome.PASS
     assert found.because == "each of 10 runs is at most 5; at most 31 % of all are not"
     assert round(100 * share_interval(0, 10)[1]) == 31
-    one = Sample((0.0,) * 9 + (6.0,), steady=False, least=0.0)
-    assert judge(MOST_5, one).outcome is Outcome.UNDECIDED
-    bounded = Sample((0.0,) * 200, steady=False, least=0.0, most=100.0)
+    one = Sample((0.0,) * 9 + (6.0,), steady=False, minimum=0.0)
+    assert judge(MAX_5, one).outcome is Outcome.UNDECIDED
+    bounded = Sample((0.0,) * 200, steady=False, minimum=0.0, maximum=100.0)
     assert judge(Threshold(least=5), bounded).outcome is Outcome.FAIL
 
 
@@ -107,7 +107,7 @@ def test_of_what_rare_runs_make_each_of_few_runs_counts() -> None:
 
     def found(mean: float, half: float, n: int = 10, bulge: float = 0.0) -> Verdict:
         values = list(ours(mean, half, n).values)
-        return judge(MOST_5, Sample((*values[:-1], values[-1] + bulge), steady=False))
+        return judge(MAX_5, Sample((*values[:-1], values[-1] + bulge), steady=False))
 
     passes = found(4.0, 0.2)
     assert passes.outcome is Outcome.PASS
@@ -128,7 +128,7 @@ def test_what_lies_at_its_threshold_is_seldom_judged(runs: int) -> None:
         outcomes = []
         for _ in range(trials):
             values = tuple(random.normal(mean, 0.5, runs).tolist())
-            outcomes.append(judge(MOST_5, Sample(values)).outcome)
+            outcomes.append(judge(MAX_5, Sample(values)).outcome)
         assert sum(outcome in wrong for outcome in outcomes) / trials <= 0.05 + 0.03, (mean, runs)
         right = sum(outcome in (Outcome.PASS, Outcome.FAIL) for outcome in outcomes) / trials
         if mean != 5.0:

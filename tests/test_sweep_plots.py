@@ -317,7 +317,7 @@ def test_curves_are_by_the_other_paths_and_differ_in_grey() -> None:
         for line in figure.legends[0].get_lines()
     }
     assert all(len(set(column)) == 2 for column in zip(*looks, strict=True))
-    assert len(chart.MARKERS) == len(set(chart.MARKERS)) == len(style.PALETTE) == sweeps.MOST_CURVES
+    assert len(chart.MARKERS) == len(set(chart.MARKERS)) == len(style.PALETTE) == sweeps.MAX_CURVES
 
 
 def test_words_lie_side_by_side_and_quantities_are_named() -> None:

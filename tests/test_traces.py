@@ -30,7 +30,7 @@ SAME = {
 }
 
 
-def told(path: Path, *words: str) -> dict[str, object]:
+def printed_json(path: Path, *words: str) -> dict[str, object]:
     done = CliRunner().invoke(app, ["trace", str(path), "--json", *words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     found: dict[str, object] = json.loads(done.stdout)
@@ -41,7 +41,7 @@ def told(path: Path, *words: str) -> dict[str, object]:
 def test_one_network_in_each_format(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "trace"
     path.write_text(SAME[kind])
-    found = told(path)
+    found = printed_json(path)
     assert {key: found[key] for key in ("format", "duration_s", "mean_bps", "min_bps", "max_bps")} == {
         "format": kind,
         "duration_s": 20.0,
@@ -57,7 +57,7 @@ def test_one_network_in_each_format(kind: str, tmp_path: Path) -> None:
     )
     flow = paceline.run(tmp_path / "link.toml").flows.to_dicts()[0]
     assert flow["throughput_bps"] == pytest.approx(1.7e6, rel=0.01)
-    assert (told(path, "--format", kind) | {"file": 0}) == (found | {"file": 0})
+    assert (printed_json(path, "--format", kind) | {"file": 0}) == (found | {"file": 0})
 
 
 @pytest.mark.parametrize("kind", SAME)
@@ -67,7 +67,7 @@ def test_there_and_back(kind: str, tmp_path: Path) -> None:
     for to in rate_traces.WRITTEN:
         done = CliRunner().invoke(app, ["trace", str(path), "--to", to, "--out", str(other)])
         assert done.exit_code == 0, done.output
-        found = told(other, "--every", "5s")
+        found = printed_json(other, "--every", "5s")
         assert (found["format"], found["duration_s"]) == (to, 20.0)
         assert found["rates_bps"] == pytest.approx([1.5e6, 3e5, 2.5e6, 2.5e6], abs=2 * 12_000 / 5)
 
@@ -76,7 +76,7 @@ def test_opportunities_at_zero_count_and_show(tmp_path: Path) -> None:
     """Some recordings begin at 0 ms; the trace begins again at its last line."""
     path = tmp_path / "trace"
     path.write_text("0\n5\n5\n12\n")
-    found = told(path, "--every", "6ms")
+    found = printed_json(path, "--every", "6ms")
     assert (found["duration_s"], found["mean_bps"]) == (0.012, 4 * 12_000 / 0.012)
     assert found["rates_bps"] == pytest.approx([3 * 12_000 / 0.006, 12_000 / 0.006])
     said = CliRunner().invoke(app, ["trace", str(path), "--plot", str(tmp_path / "trace.svg")]).output

@@ -17,7 +17,7 @@ CONFTEST = """
 import sys
 sys.path.insert(0, {here!r})
 import realtime
-realtime.Disturbance.begin = lambda self, module, anew: None
+realtime.Disturbance.begin = lambda self, module, restart: None
 realtime.Disturbance.taken = lambda self: realtime.Taken({steal}, {others})
 exec(open({here!r} + "/conftest.py").read())
 """
@@ -82,8 +82,8 @@ def test_a_failure_counts_where_the_host_was_ones_own(
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert said in ended.stdout, ended.stdout + ended.stderr
     assert "assert False" in ended.stdout
-    told = f"a hypervisor took {steal:.1%} of the processors' time and other programs {others:.1%}"
-    assert (f"inconclusive: {told}" in ended.stdout) == (steal > 0.1 or others > 0.5)
+    reason = f"a hypervisor took {steal:.1%} of the processors' time and other programs {others:.1%}"
+    assert (f"inconclusive: {reason}" in ended.stdout) == (steal > 0.1 or others > 0.5)
 
 
 def processes(proc: Path, total: int, busy: int, stolen: int, had: dict[int, tuple[int, int]]) -> None:

@@ -15,7 +15,7 @@ from paceline.errors import PacelineError, PacelineWarning
 from paceline.results.results import Results, RunRecord
 from paceline.simulate import until as until_module
 from paceline.simulate.points import Point
-from paceline.simulate.until import LEAST, Gap, Until, run_until
+from paceline.simulate.until import MIN_RUNS, Gap, Until, run_until
 
 LINK = """
 duration = "5 s"
@@ -63,18 +63,18 @@ def test_what_is_asked(text: str, bound: float, relative: bool, of: str | None) 
 
 
 def test_runs_are_added_until_it_is_there(tmp_path: Path) -> None:
-    told: list[tuple[float, float]] = []
+    progress: list[tuple[float, float]] = []
     results = paceline.run(
         LINK,
         until="goodput_bps of b 2 %",
         out=tmp_path / "x",
-        progress=lambda done, all_: told.append((done, all_)),
+        progress=lambda done, all_: progress.append((done, all_)),
     )
     row = results.statistics("flows", measures=["goodput_bps"]).filter(flow="b").row(0, named=True)
     assert (row["high"] - row["low"]) / 2 <= 0.02 * row["mean"]
     assert results.seeds == list(range(1, len(results.seeds) + 1))
-    assert len(results.seeds) > LEAST
-    assert max(all_ for _, all_ in told) >= len(results.seeds), "it says how many runs it takes"
+    assert len(results.seeds) > MIN_RUNS
+    assert max(all_ for _, all_ in progress) >= len(results.seeds), "it says how many runs it takes"
     assert results.manifest["until"] == ["goodput_bps of b 2 %"]
     assert results.manifest["seeds"] == results.seeds
     # the same call finds all of them there
@@ -107,7 +107,7 @@ def test_a_name_of_two_columns_is_not_guessed() -> None:
         PacelineError, match="cubic is the flow of one row and the cc of another; write of flow=cubic"
     ):
         paceline.run(named, until="goodput_bps of cubic 1 %")
-    records = paceline.run(named, runs=LEAST).records
+    records = paceline.run(named, runs=MIN_RUNS).records
     of = {
         text: Until.parse(f"goodput_bps of {text} 1 %").gap(records)
         for text in ("flow=cubic", "cc=cubic", "b")
@@ -115,7 +115,7 @@ def test_a_name_of_two_columns_is_not_guessed() -> None:
     assert (of["flow=cubic"].of, of["cc=cubic"].of) == ("cubic", "b")
     assert of["cc=cubic"].ratio == of["b"].ratio
     own = LINK.replace("[flow.b]", "[flow.cubic]")
-    assert Until.parse("goodput_bps of cubic 1 %").gap(paceline.run(own, runs=LEAST).records).of == "cubic"
+    assert Until.parse("goodput_bps of cubic 1 %").gap(paceline.run(own, runs=MIN_RUNS).records).of == "cubic"
 
 
 def test_points_that_scatter_get_more_runs() -> None:
@@ -127,8 +127,8 @@ def test_points_that_scatter_get_more_runs() -> None:
         results.flows.filter(results.flows["link.bottleneck.rate"] == rate)["seed"].n_unique()
         for rate in ("500 kbit/s", "5 Mbit/s")
     ]
-    assert counts[0] < 2 * LEAST, "the link alone decides there"
-    assert counts[1] > 3 * LEAST
+    assert counts[0] < 2 * MIN_RUNS, "the link alone decides there"
+    assert counts[1] > 3 * MIN_RUNS
 
 
 def test_of_several_the_widest_counts() -> None:
@@ -168,7 +168,7 @@ def bounded(random: np.random.Generator, many: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("draw", "asked", "app", "truth"),
+    ("draw", "requested", "app", "truth"),
     [
         (normal, "3 %", "ftp", 1.0),
         (normal, "2 %", "ftp", 1.0),
@@ -177,7 +177,7 @@ def bounded(random: np.random.Generator, many: int) -> Any:
     ],
 )
 def test_what_the_intervals_hold(
-    draw: Draw, asked: str, app: str, truth: float, monkeypatch: pytest.MonkeyPatch
+    draw: Draw, requested: str, app: str, truth: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In nine of ten of 400 times stopped at least: the mean of what has an interval of it, else the median
     (docs/measures.md)."""
@@ -192,11 +192,11 @@ def test_what_the_intervals_hold(
         return [RunRecord(seed, {"flows": [row | {"goodput_bps": values[seed]}]}) for seed in seeds]
 
     monkeypatch.setattr(until_module, "run_points", drawn)
-    point, until = Point(paceline.parse(LINK)), Until.parse(f"goodput_bps {asked}")
+    point, until = Point(paceline.parse(LINK)), Until.parse(f"goodput_bps {requested}")
     held = 0
     for _ in range(400):
         values.clear()
-        records = run_until([point], 1, [until], least=1, most=1000)
+        records = run_until([point], 1, [until], min_runs=1, max_runs=1000)
         row = (
             Results(records, {}).statistics("flows", by=["flow"], measures=["goodput_bps"]).row(0, named=True)
         )

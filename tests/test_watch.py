@@ -89,7 +89,7 @@ def test_ctrl_c_keeps_what_is_done(
 ) -> None:
     """Without --for Ctrl-C is its end."""
     watched(connection(ended="open"), connection(ended="open", instance=1))
-    monkeypatch.setattr(watch_module, "_look", interrupt)
+    monkeypatch.setattr(watch_module, "_wait_for_end", interrupt)
     done = run("--port", 80, *words, "--out", tmp_path / "w")
     assert done.exit_code == code, done.output
     assert "Written to" in done.stdout

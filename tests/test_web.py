@@ -126,7 +126,7 @@ def native(case: dict[str, Any]) -> dict[str, Any]:
     path = case["path"]
     scenario = _core.Scenario.load(str(path), [tuple(pair) for pair in case["values"]])
     output = _core.run(scenario, case["seed"], scenario.recordable, EVERY_S)
-    asked = {
+    request = {
         "text": path.read_text(),
         "file": str(path),
         "files": dict(scenario.traces()),
@@ -137,7 +137,7 @@ def native(case: dict[str, Any]) -> dict[str, Any]:
         # every other one: a run that is watched goes in steps
         "told": case["seed"] > 1,
     }
-    return {"asked": asked, "scenario": scenario, "output": output}
+    return {"asked": request, "scenario": scenario, "output": output}
 
 
 class Both:
@@ -171,7 +171,7 @@ class Both:
         ]
         edits = [{"text": path.read_text(), "changes": [["seed", 77]]} for path in EXAMPLES]
         edits += [{"text": SHORT, "changes": [["flow..x", 1]]}]
-        asked = {
+        request = {
             "runs": runs,
             "columns": [
                 {
@@ -185,7 +185,7 @@ class Both:
             "ended": {"text": SHORT, "file": "short.toml", "seed": "1"},
             "exhausted": {"rows": 40_000_000},
         }
-        (folder / "cases.json").write_text(json.dumps(asked))
+        (folder / "cases.json").write_text(json.dumps(request))
         script = str(ROOT / "web/tests/same-bits.mjs")
         command = ["node", script, str(folder / "cases.json"), str(folder / "results.json")]
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)

@@ -41,7 +41,7 @@ PRESET = "film"
 COMPARE = "compare sofa.toml --vary flow.film.cc=vegas,cubic --runs 10"
 """The README's command, over the README's scenario."""
 COLUMNS = 80
-MOST_BYTES = 250_000
+MAX_BYTES = 250_000
 _SETTLED_S, _LONGEST_S = 2.0, 60.0
 FONTS = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 
@@ -72,15 +72,15 @@ class Browser:
         for fd in (theirs, ours, *high):
             os.close(fd)
         self._read = b""
-        self._asked = 0
-        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self._last_id = 0
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = ""
-        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
 
-    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """What Chromium answers. Exits if it says that something is wrong."""
-        self._asked += 1
-        message: dict[str, Any] = {"id": self._asked, "method": method, "params": parameters}
+        self._last_id += 1
+        message: dict[str, Any] = {"id": self._last_id, "method": method, "params": parameters}
         if getattr(self, "_session", ""):
             message["sessionId"] = self._session
         os.write(self._to, json.dumps(message).encode() + b"\0")
@@ -92,7 +92,7 @@ class Browser:
                 self._read += more
             one, _, self._read = self._read.partition(b"\0")
             answer: dict[str, Any] = json.loads(one)
-            if answer.get("id") == self._asked:
+            if answer.get("id") == self._last_id:
                 if "error" in answer:
                     sys.exit(f"Chromium: {method}: {answer['error']['message']}")
                 result: dict[str, Any] = answer["result"]
@@ -100,16 +100,16 @@ class Browser:
 
     def picture(self, url: str, scheme: str, width: int, height: int) -> bytes:
         """The page as PNG, once it has been the same for some time."""
-        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.ask("Emulation.setDeviceMetricsOverride", **size)
-        self.ask("Page.navigate", url="about:blank")
-        self.ask("Page.navigate", url=url)
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+        self.call("Page.navigate", url="about:blank")
+        self.call("Page.navigate", url=url)
         deadline = time.monotonic() + _LONGEST_S
         before, since = b"", time.monotonic()
         while True:
             time.sleep(0.25)
-            now = base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
+            now = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
             if now != before:
                 before, since = now, time.monotonic()
             elif time.monotonic() - since > _SETTLED_S:
@@ -142,9 +142,9 @@ def small(png: bytes) -> bytes:
     for colours in (256, 128, 64):
         buffer = io.BytesIO()
         image.quantize(colours, dither=Image.Dither.NONE).save(buffer, "png", optimize=True)
-        if buffer.tell() <= MOST_BYTES:
+        if buffer.tell() <= MAX_BYTES:
             return buffer.getvalue()
-    sys.exit(f"a picture has {buffer.tell()} bytes: at most {MOST_BYTES} are meant")
+    sys.exit(f"a picture has {buffer.tell()} bytes: at most {MAX_BYTES} are meant")
 
 
 def both(name: str, url: str, width: int, height: int) -> None:

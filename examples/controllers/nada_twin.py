@@ -17,7 +17,7 @@ GAMMA_MAX, LAMBDA, MULTILOSS, ALPHA, FPS, BETA = 0.5, 0.5, 7.0, 0.1, 30.0, 0.1
 DLOSS, PLRREF, DMARK, PMRREF, LOGWIN = 0.010, 0.01, 0.002, 0.01, 0.5
 WEIGHTS = (1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2)  # RFC 5348, 5.4
 TAPS = 15
-MOST_SHAPING = 0.05
+MAX_SHAPING = 0.05
 
 
 @dataclass
@@ -38,7 +38,7 @@ class NadaTwin(paceline.MediaController):
     x_max: float = parameter(0.5, 0.01, 1e3, unit="s", doc="the signal at most")
 
     def __post_init__(self):
-        self.seen = deque()  # (told, bits, lost, marked, delay) of the packets within LOGWIN
+        self.seen = deque()  # (reported_at, bits, lost, marked, delay) of the packets within LOGWIN
         self.closed = deque(maxlen=len(WEIGHTS))  # loss intervals in packets, the last one first
         self.running, self.event, self.base = 0.0, None, None
         self.rtt = self.mark = self.backlog = self.began = 0.0
@@ -59,19 +59,19 @@ class NadaTwin(paceline.MediaController):
 
     def decide(self):
         """What the buffer at the sender makes of the reference rate (5.2)."""
-        drained = min(BETA * 8 * self.backlog * FPS, MOST_SHAPING * self.reference)
+        drained = min(BETA * 8 * self.backlog * FPS, MAX_SHAPING * self.reference)
         self.rate_bps = min(self.reference + drained, self.max_rate)
         self.target_bps = max(self.reference - drained, self.min_rate)
 
     def bounded(self, rate):
         return max(min(rate, self.max_rate), self.min_rate)
 
-    def arrived(self, told, now):
+    def arrived(self, arrivals, now):
         """Section 4.3: what the sender does when feedback comes."""
-        if told.rtt_s is not None:
-            self.rtt = told.rtt_s
-        self.backlog = told.backlog_bytes
-        for packet in told.packets:
+        if arrivals.rtt_s is not None:
+            self.rtt = arrivals.rtt_s
+        self.backlog = arrivals.backlog_bytes
+        for packet in arrivals.packets:
             self.packet(packet, now)
         while self.seen and now - self.seen[0][0] >= LOGWIN:
             self.seen.popleft()
@@ -89,7 +89,7 @@ class NadaTwin(paceline.MediaController):
         if loss == 0 and max(delays) - self.base < QEPS:
             rate = self.accelerated(now)
         else:
-            rate = self.gradual(told.since_s, before)
+            rate = self.gradual(arrivals.since_s, before)
         self.reference = self.bounded(rate)
 
     def packet(self, packet, now):

@@ -47,6 +47,6 @@ class RenoTwin(paceline.WindowController):
             case events.Idle(window):
                 self.window = max(min(self.window, window), 1.0)
 
-    def half(self, path, least):
+    def half(self, path, minimum):
         """Half of what is in flight, of which in a long recovery more is unacknowledged than the window ever let in."""
-        return max(min(path.in_flight, self.window) * 0.5, least)
+        return max(min(path.in_flight, self.window) * 0.5, minimum)

@@ -45,12 +45,12 @@ class Learned(paceline.WindowController):
     def on_begin(self, path):
         self.window, self.pacing_bps = 1e6, self.rate
 
-    def on_interval(self, told, path):
-        rtt = path.srtt_s if told.rtt_s is None else told.rtt_s
-        gradient = 0.0 if self.last_rtt is None else (rtt - self.last_rtt) / told.duration_s
+    def on_interval(self, interval, path):
+        rtt = path.srtt_s if interval.rtt_s is None else interval.rtt_s
+        gradient = 0.0 if self.last_rtt is None else (rtt - self.last_rtt) / interval.duration_s
         ratio = rtt / path.min_rtt_s if path.min_rtt_s else 1.0
         self.last_rtt = rtt
-        self.seen = [*self.seen[len(OBSERVED) :], gradient, ratio, told.loss]
+        self.seen = [*self.seen[len(OBSERVED) :], gradient, ratio, interval.loss]
         self.action = decide(self.weights, self.seen)
         step = 0.1 * self.action
         self.rate = min(max(self.rate * (1 + step) if step >= 0 else self.rate / (1 - step), 1e5), 1e9)

@@ -39,7 +39,7 @@ from paceline.files.package_data import find
 from paceline.results.results import Results
 from paceline.results.store import Kept
 from paceline.scenarios.scenario import load, toml_value, written
-from paceline.scenarios.schemas import MOST_TESTS
+from paceline.scenarios.schemas import MAX_TESTS
 from paceline.simulate.executors import ExecutorLike
 from paceline.simulate.points import Point, Progress, check_recordings, run_points, seeds_from
 from paceline.studies.paper import Settings
@@ -80,8 +80,8 @@ def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign
     name = table.take("name", str, file.stem)
     description = table.take("description", str, "")
     tests = table.take("tests", int, 1)
-    if not 1 <= tests <= MOST_TESTS:
-        raise PacelineError(f"{file.name}.tests: must be 1 to {MOST_TESTS}, not {tests}")
+    if not 1 <= tests <= MAX_TESTS:
+        raise PacelineError(f"{file.name}.tests: must be 1 to {MAX_TESTS}, not {tests}")
     common = table.take("scenario", str, None)
     rest_s = _rest(file.name, table.take("rest", str, "0 s"))
     schemes = {}
@@ -98,8 +98,8 @@ def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign
         sets, varied = settings(entry), entry.take("vary", dict, {})
         entry.end()
         for steps, labels in _steps(entry.where, varied):
-            told = ", ".join(f"{name}={labels[path]}" for path, name in short(list(labels)).items())
-            label = ", ".join(part for part in (key, told) if part)
+            steps_text = ", ".join(f"{name}={labels[path]}" for path, name in short(list(labels)).items())
+            label = ", ".join(part for part in (key, steps_text) if part)
             cases.append((label, file.parent / scenario, (*sets, *steps)))
     table.end()
     points = []

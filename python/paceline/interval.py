@@ -132,10 +132,10 @@ def interval(
     if 2 * others < e.n or e.n < LEAST_RUNS or not (endless and averages(name)):
         return found if low is None else replace(found, kind=Kind.MEDIAN)
     half = half_width(x, confidence)
-    ends, least = (e.mean - half, e.mean + half), 0.0 if float(x.min()) >= 0 else -math.inf
-    most = 1.0 if is_share(name) else math.inf
-    whole = half if least <= ends[0] and ends[1] <= most else None
-    return replace(found, kind=Kind.T, low=max(ends[0], least), high=min(ends[1], most), half_width=whole)
+    ends, lower = (e.mean - half, e.mean + half), 0.0 if float(x.min()) >= 0 else -math.inf
+    upper = 1.0 if is_share(name) else math.inf
+    whole = half if lower <= ends[0] and ends[1] <= upper else None
+    return replace(found, kind=Kind.T, low=max(ends[0], lower), high=min(ends[1], upper), half_width=whole)
 
 
 def half_width(x: NDArray[np.float64], confidence: float = CONFIDENCE) -> float:
@@ -165,8 +165,8 @@ def _usual(name: str, x: NDArray[np.float64]) -> tuple[float, int]:
         middle = float(np.sort(x)[(len(x) - 1) // 2])
         return middle, int((np.abs(x - middle) > RESOLUTION * abs(middle)).sum())
     values, times = np.unique(x, return_counts=True)
-    most = int(times.argmax())
-    return float(values[most]), len(x) - int(times[most])
+    commonest = int(times.argmax())
+    return float(values[commonest]), len(x) - int(times[commonest])
 
 
 def _are_truths(x: NDArray[np.float64]) -> bool:

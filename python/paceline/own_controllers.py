@@ -45,7 +45,7 @@ _OPTIONAL = (("on_delivery", 2), ("on_lost", 2), ("on_marks", 3), ("on_timer", 1
 ROUND_TRIP = "round trip"
 """The value of a class's `every` for `on_interval` once a round trip; other values are seconds."""
 
-_MADE: dict[tuple[str, object], _core.Scheme] = {}
+_SCHEMES: dict[tuple[str, object], _core.Scheme] = {}
 """Schemes by name and class; they live as long as the process."""
 _LIBRARIES: dict[tuple[str, tuple[str, str, str]], _core.Scheme] = {}
 """Schemes by a library's name, and its path, hash and controller."""
@@ -190,9 +190,9 @@ def short(cc: str) -> str:
 
 def scheme(name: str, cls: type) -> _core.Scheme:
     """A scheme of that name whose controllers are objects of the class. Raises ValueError."""
-    if (made := _MADE.get((name, cls))) is None:
+    if (made := _SCHEMES.get((name, cls))) is None:
         about = describe(name, cls)
-        made = _MADE[name, cls] = _core.Scheme(cls, json.dumps(about))
+        made = _SCHEMES[name, cls] = _core.Scheme(cls, json.dumps(about))
     return made
 
 
@@ -288,12 +288,12 @@ def _one_of(who: str, cls: type, name: str, allowed: Sequence[str]) -> str:
     return str(value)
 
 
-def _number(who: str, cls: type, name: str, least: float, most: float) -> float | None:
+def _number(who: str, cls: type, name: str, minimum: float, maximum: float) -> float | None:
     value = getattr(cls, name, None)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise ValueError(f"{who}: {name} is {value!r}, and must be a number from {least:g} to {most:g}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
+        raise ValueError(f"{who}: {name} is {value!r}, and must be a number from {minimum:g} to {maximum:g}")
     return float(value)
 
 
@@ -368,14 +368,14 @@ def _module(cc: str, path: str, text: str) -> types.ModuleType:
             exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 (the file is named to be run)
     except Exception as error:
         del sys.modules[module.__name__]
-        raise ValueError(f"`{cc}` cannot be loaded:\n{_told(error, path)}") from None
+        raise ValueError(f"`{cc}` cannot be loaded:\n{_traceback_text(error, path)}") from None
     finally:
         sys.path.remove(str(Path(path).parent))
     _MODULES[path, text] = module
     return module
 
 
-def _told(error: Exception, path: str) -> str:
+def _traceback_text(error: Exception, path: str) -> str:
     """An exception as Python prints it, from the file on."""
     frames = traceback.extract_tb(error.__traceback__)
     first = next((n for n, frame in enumerate(frames) if frame.filename == path), len(frames))

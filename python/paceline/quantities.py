@@ -28,7 +28,7 @@ _SCALES = {
 }
 
 
-_SAID = ("packets", "frames", "share", "ratio")
+_UNPRINTED = ("packets", "frames", "share", "ratio")
 """Units that are not printed where a number stands below its name."""
 
 
@@ -54,7 +54,7 @@ def scale(column: str, reach: float) -> tuple[float, str]:
         if reach == 0:
             return next((f, u) for f, u in _SCALES[unit] if f == 1.0)
         return next(((f, u) for f, u in _SCALES[unit] if reach >= f), _SCALES[unit][-1])
-    return 1.0, "" if unit in _SAID else unit
+    return 1.0, "" if unit in _UNPRINTED else unit
 
 
 def quantity(measure: str, mean: float | None, half_width: float | None = None) -> str:
@@ -66,19 +66,19 @@ def quantity(measure: str, mean: float | None, half_width: float | None = None) 
     return f"{text} {unit}".rstrip()
 
 
-_MOST_DECIMALS = 4
+_MAX_DECIMALS = 4
 
 
 def decimals_of(length: float) -> int:
     """The decimals that show two significant digits of a half width or interval length; at most four, also for 0."""
-    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(length)))) if length > 0 else _MOST_DECIMALS
+    return min(_MAX_DECIMALS, max(0, 1 - math.floor(math.log10(length)))) if length > 0 else _MAX_DECIMALS
 
 
-def outward(end: float, decimals: int) -> float:
+def round_up(end: float, decimals: int) -> float:
     """An upper end or half width, rounded up if `decimals` is the maximum, so that no interval is printed shorter than
     it is."""
     place = 10.0**decimals
-    return math.ceil(end * place - 1e-6) / place if decimals == _MOST_DECIMALS else end
+    return math.ceil(end * place - 1e-6) / place if decimals == _MAX_DECIMALS else end
 
 
 def digits(value: float, half: float | None = None) -> str:
@@ -88,7 +88,7 @@ def digits(value: float, half: float | None = None) -> str:
     if half < 5e-5:
         return f"{value:.4f} ± < 0.0001" if half > 0 and abs(value) >= 5e-5 else _alone(value)
     decimals = decimals_of(half)
-    half = outward(half, decimals)
+    half = round_up(half, decimals)
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
 
 

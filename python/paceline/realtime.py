@@ -92,7 +92,7 @@ def emulate(
     with tempfile.TemporaryDirectory(prefix="paceline-") as name:
         where = Path(name)
         files.write_whole(where / "scenario.toml", scenario.path_toml())
-        hand(where, scenario)
+        write_scenario(where, scenario)
         for trace, text in scenario.traces():
             target = where / trace
             if not target.is_relative_to(where) or ".." in Path(trace).parts:
@@ -106,12 +106,12 @@ def emulate(
             "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
             " from paceline import realtime; getattr(realtime, sys.argv[1])(*sys.argv[2:])"
         )
-        near = [sys.executable, "-c", call, "near", str(where), str(seed), str(record_every_s)]
-        far = shlex.join([sys.executable, "-c", call, "far", str(where)])
+        client = [sys.executable, "-c", call, "run_client", str(where), str(seed), str(record_every_s)]
+        server = shlex.join([sys.executable, "-c", call, "run_server", str(where)])
         ran = paths.path(
             where / "scenario.toml",
-            near,
-            far=f"{far} 2>{shlex.quote(str(where / 'far.txt'))}",
+            client,
+            far=f"{server} 2>{shlex.quote(str(where / 'far.txt'))}",
             for_s=scenario.duration_s + PATIENCE_S,
             seed=seed,
             record_every_s=record_every_s if "queue" in record else None,
@@ -130,11 +130,11 @@ def emulate(
             raise PacelineError(f"{scenario.name}, in real time: {said or 'the flows did not end'}")
         # Its recordings are files in the temporary directory: read them before it is removed.
         kept = replace(kept, series=dict(kept.series))
-        far_said = _said(where / "far.txt")
+        server_error = _said(where / "far.txt")
     try:
         check_moved(kept, scenario.name)
     except PacelineError as error:
-        raise PacelineError(f"{error}\n{far_said}".rstrip()) from None
+        raise PacelineError(f"{error}\n{server_error}".rstrip()) from None
     return _whole(kept, ran, scenario, record, record_every_s)
 
 
@@ -209,7 +209,7 @@ class Host:
     ) -> RunRecord:
         """Runs once. Raises PacelineError if the server refuses."""
         host, port, key = self._to
-        kept = _asked(host, port, scenario, seed, record_every_s, key=key, watch=self._watch)
+        kept = _request_flows(host, port, scenario, seed, record_every_s, key=key, watch=self._watch)
         check_moved(kept, scenario.name)
         return _measured(kept, {**kept.summary, "seed": seed}, scenario, record, record_every_s)
 
@@ -233,9 +233,9 @@ def unwell(notes: Mapping[str, Any]) -> list[tuple[str, int, str]]:
 
 def check_moved(kept: RunRecord, name: str) -> None:
     """Raises PacelineError if a flow failed before any of it arrived: its rate of zero would mean nothing."""
-    came = {(flow["flow"], flow["instance"]): flow["bytes_delivered"] for flow in kept.summary["flows"]}
+    delivered = {(flow["flow"], flow["instance"]): flow["bytes_delivered"] for flow in kept.summary["flows"]}
     for flow, instance, said in unwell(kept.summary["notes"]):
-        if not came.get((flow, instance)):
+        if not delivered.get((flow, instance)):
             raise PacelineError(f"{name}, in real time: nothing of flow {flow}[{instance}] arrived. {said}")
 
 
@@ -245,7 +245,7 @@ def to_host(host: str, port: int = PORT, key: bytes | None = None) -> Runner:
     return Host(host, port, key)
 
 
-def _asked(
+def _request_flows(
     host: str,
     port: int,
     scenario: _core.Scenario,
@@ -263,12 +263,12 @@ def _asked(
     path below waits for the flows to begin. Raises LiveError and ScenarioError."""
     every_us = round(min(record_every_s, RECORD_EVERY_S) * 1e6)
     measure = (round(warmup_s(scenario) * 1000), round(scenario.duration_s * 1000), every_us)
-    asked = flows(scenario, seed)
+    requested = flows(scenario, seed)
     folder = None if results is None else str(results)
     output, notes = _core.send(
         host,
         port,
-        asked,
+        requested,
         watch or _core.SendWatch(),
         key,
         None,
@@ -506,14 +506,16 @@ def _of_rates(
         from_s = max(warm_s, start_s)
         edges = np.arange(0.0, to_s + bin_s / 1e6, bin_s)
         edges = edges[edges >= from_s - bin_s / 1e6]
-        came, sent = (_in_bins(own, column, edges) for column in ("goodput_bps", "send_rate_bps"))
-        mean = float(came.mean()) if len(came) else 0.0
+        goodput_bps, send_rate_bps = (
+            _in_bins(own, column, edges) for column in ("goodput_bps", "send_rate_bps")
+        )
+        mean = float(goodput_bps.mean()) if len(goodput_bps) else 0.0
         found[flow, instance] = {
-            "goodput_cov": _cov(came),
-            "startup_s": float(edges[int(np.argmax(came >= STARTED * mean)) + 1]) - start_s
+            "goodput_cov": _cov(goodput_bps),
+            "startup_s": float(edges[int(np.argmax(goodput_bps >= STARTED * mean)) + 1]) - start_s
             if mean > 0
             else None,
-            "send_rate_cov": _cov(sent),
+            "send_rate_cov": _cov(send_rate_bps),
         }
     return found
 
@@ -535,15 +537,15 @@ def _cov(bins: npt.NDArray[np.float64]) -> float | None:
     return float(bins.std()) / mean if mean > 0 else None
 
 
-def near(folder: str, number: str, every_s: str) -> None:
+def run_client(folder: str, number: str, every_s: str) -> None:
     """The client at the near end of the path: requests the flows of the scenario in `folder` from the server, with seed
     `number` and recordings every `every_s`, and stores the results there."""
     where, seed = Path(folder), int(number)
-    scenario = handed(where)
+    scenario = read_scenario(where)
     until = time.monotonic() + _STARTS_S
     while True:
         try:
-            kept = _asked(
+            kept = _request_flows(
                 os.environ["PACELINE_PEER"],
                 PORT,
                 scenario,
@@ -565,14 +567,14 @@ def near(folder: str, number: str, every_s: str) -> None:
     Store(where).put("near", kept)
 
 
-def hand(where: Path, scenario: _core.Scenario) -> None:
-    """Writes what `near` and `far` run, including the user's own controllers, also those defined in a script. Raises
-    StorageError."""
+def write_scenario(where: Path, scenario: _core.Scenario) -> None:
+    """Writes what `run_client` and `run_server` run, including the user's own controllers, also those defined in a
+    script. Raises StorageError."""
     files.write_whole(where / _SCENARIO, pickle.dumps((sys.path, cloudpickle.dumps(scenario))))
 
 
-def handed(where: Path) -> _core.Scenario:
-    """Reads what `hand` wrote."""
+def read_scenario(where: Path) -> _core.Scenario:
+    """Reads what `write_scenario` wrote."""
     path, kept = pickle.loads((where / _SCENARIO).read_bytes())  # noqa: S301 (this program wrote it)
     # Controller modules must be found where the calling script found them.
     sys.path += [place for place in path if place not in sys.path]
@@ -581,16 +583,16 @@ def handed(where: Path) -> _core.Scenario:
     return scenario
 
 
-def far(folder: str) -> None:
+def run_server(folder: str) -> None:
     """The server at the far end, until it is killed. It leaves its measurements in `folder`: sending them over the path
     would take as long as a flow and disturb others."""
     results = Path(folder) / "far"
     files.make_directory(results)
     # in its own network namespace, which nobody else can reach
-    schemes = handed(Path(folder)).schemes
+    schemes = read_scenario(Path(folder)).schemes
     logs = quic_logs.of(Path(folder), "far")
     bounds = (None, PORT, 10**12, 864_000, 64, None, str(results))
-    qlogs = None if logs is None else (logs, *quic_logs.ROOM)
+    qlogs = None if logs is None else (logs, *quic_logs.LIMITS)
     server = listen(*bounds, strangers=True, schemes=schemes, qlogs=qlogs)
     try:
         server.run()

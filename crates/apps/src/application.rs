@@ -131,8 +131,8 @@ impl Tally {
         self.completed += 1;
         self.total += u128::from(time.0);
         self.times.count(time);
-        let (least, greatest) = self.extremes.unwrap_or((time, time));
-        self.extremes = Some((least.min(time), greatest.max(time)));
+        let (min_time, max_time) = self.extremes.unwrap_or((time, time));
+        self.extremes = Some((min_time.min(time), max_time.max(time)));
     }
 
     /// Transfers begun and not complete; only valid if never restarted.
@@ -244,16 +244,16 @@ impl Application {
     }
 
     /// Sets the target rate from the connection, in bit/s with all headers. Only an encoder follows it.
-    pub fn aim(&mut self, target: Rate, now: Time) {
+    pub fn set_target_rate(&mut self, target: Rate, now: Time) {
         if let Application::Encoder(encoder) = self {
-            encoder.aim(target, now);
+            encoder.set_target_rate(target, now);
         }
     }
 
     /// Reports how long the sender's backlog takes to drain; only an encoder uses it.
-    pub fn press(&mut self, queueing: Span) {
+    pub fn on_queueing_delay(&mut self, queueing: Span) {
         if let Application::Encoder(encoder) = self {
-            encoder.press(queueing);
+            encoder.on_queueing_delay(queueing);
         }
     }
 
@@ -265,18 +265,18 @@ impl Application {
     }
 
     /// The sender has discarded its backlog; an encoder then makes a key frame.
-    pub fn begin_anew(&mut self, now: Time) {
+    pub fn on_backlog_discarded(&mut self, now: Time) {
         if let Application::Encoder(encoder) = self {
-            encoder.begin_anew(now);
+            encoder.on_backlog_discarded(now);
         }
     }
 
     /// Whether the last write was a key frame that other frames depend on.
     #[must_use]
-    pub fn made_key(&self) -> bool {
+    pub fn last_is_key_frame(&self) -> bool {
         match self {
-            Application::Encoder(encoder) => encoder.made_key(),
-            Application::Timed(source) => source.made_key(),
+            Application::Encoder(encoder) => encoder.last_is_key_frame(),
+            Application::Timed(source) => source.last_is_key_frame(),
             _ => false,
         }
     }

@@ -9,7 +9,8 @@ pub struct Cbr {
     rate: Rate,
     packet: Size,
     period: Period,
-    handed_over: u64,
+    /// Packets written.
+    written: u64,
     stopped: bool,
 }
 
@@ -17,7 +18,7 @@ impl Cbr {
     /// A source of `rate` payload within `period`, written in pieces of `packet`.
     #[must_use]
     pub fn new(rate: Rate, packet: Size, period: Period) -> Cbr {
-        Cbr { rate, packet, period, handed_over: 0, stopped: false }
+        Cbr { rate, packet, period, written: 0, stopped: false }
     }
 
     /// The payload rate in bit/s, and the size of each write.
@@ -27,7 +28,7 @@ impl Cbr {
 
     /// When the next packet is due: computed from the start, so that rounding does not accumulate.
     fn due(&self) -> Time {
-        let bits = u128::from(self.packet.bytes()) * 8 * u128::from(self.handed_over);
+        let bits = u128::from(self.packet.bytes()) * 8 * u128::from(self.written);
         let after = bits * 1_000_000_000 / u128::from(self.rate.0.max(1));
         Time(self.period.start.0.saturating_add(u64::try_from(after).unwrap_or(u64::MAX)))
     }
@@ -44,7 +45,7 @@ impl Cbr {
         if now < self.due() {
             return Action::Wait;
         }
-        self.handed_over += 1;
+        self.written += 1;
         Action::Send(self.packet)
     }
 

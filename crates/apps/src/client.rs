@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 
 /// The trigger of a client's requests.
 #[derive(Clone, Debug)]
-enum Law {
+enum Trigger {
     /// A user: gaps after a page, or after a request.
     Pages { model: WebModel, gaps: Sequence },
     /// A player: the next piece when the previous one has arrived and this one fits into the buffer, in playing time.
-    Pieces { piece: Span, room: Span },
+    Pieces { piece: Span, max_buffer: Span },
 }
 
 /// A request without a complete response.
@@ -28,7 +28,7 @@ struct Open {
 /// A client.
 #[derive(Clone, Debug)]
 pub struct Client {
-    law: Law,
+    trigger: Trigger,
     content: Content,
     period: Period,
     /// When it sends its next request, if that depends on time alone.
@@ -44,20 +44,20 @@ impl Client {
     /// A client that requests pages, the first at the period's start; `stream` is the source's.
     #[must_use]
     pub fn of_pages(model: WebModel, stream: Stream, period: Period) -> Client {
-        let law = Law::Pages { model, gaps: WebModel::streams(stream).1 };
-        Client::new(law, Content::pages(model, stream), period)
+        let trigger = Trigger::Pages { model, gaps: WebModel::streams(stream).1 };
+        Client::new(trigger, Content::pages(model, stream), period)
     }
 
-    /// A player that requests pieces of the playing time `piece` and buffers at most `room`; if the content is a single
-    /// item, it requests all at once.
+    /// A player that requests pieces of the playing time `piece` and buffers at most `max_buffer`; if the content is a
+    /// single item, it requests all at once.
     #[must_use]
-    pub fn of_pieces(content: Content, piece: Span, room: Span, period: Period) -> Client {
-        Client::new(Law::Pieces { piece, room }, content, period)
+    pub fn of_pieces(content: Content, piece: Span, max_buffer: Span, period: Period) -> Client {
+        Client::new(Trigger::Pieces { piece, max_buffer }, content, period)
     }
 
-    fn new(law: Law, content: Content, period: Period) -> Client {
+    fn new(trigger: Trigger, content: Content, period: Period) -> Client {
         let next = Some(period.start);
-        Client { law, content, period, next, requests: 0, bytes: 0, open: VecDeque::new(), tally: Tally::default() }
+        Client { trigger, content, period, next, requests: 0, bytes: 0, open: VecDeque::new(), tally: Tally::default() }
     }
 
     /// The next request, if one is due: whether to send it on a new connection. `held` is the playing time in the
@@ -69,13 +69,13 @@ impl Client {
         let arrived = self.next.filter(|&at| now >= at)?;
         let number = self.requests;
         let size = self.content.size(number).filter(|_| number < u32::MAX);
-        let (fresh, next) = match &mut self.law {
-            Law::Pages { model, gaps } => {
+        let (fresh, next) = match &mut self.trigger {
+            Trigger::Pages { model, gaps } => {
                 let open = model.arrivals == WebArrivals::Open;
                 (model.arrivals == WebArrivals::Think && number > 0, open.then(|| arrived + model.gap(gaps)))
             }
-            Law::Pieces { piece, room } => {
-                let over = (held + *piece).0.saturating_sub(room.0);
+            Trigger::Pieces { piece, max_buffer } => {
+                let over = (held + *piece).0.saturating_sub(max_buffer.0);
                 if number > 0 && over > 0 && size.is_some() {
                     self.next = Some(now + Span(over));
                     return None;
@@ -110,10 +110,10 @@ impl Client {
 
     fn completed(&mut self, now: Time, open: Open) {
         self.tally.completed(now, open.since);
-        match &mut self.law {
-            Law::Pages { model, .. } if model.arrivals == WebArrivals::Open => {}
-            Law::Pages { model, gaps } => self.next = Some(now + model.gap(gaps)),
-            Law::Pieces { .. } => self.next = Some(now),
+        match &mut self.trigger {
+            Trigger::Pages { model, .. } if model.arrivals == WebArrivals::Open => {}
+            Trigger::Pages { model, gaps } => self.next = Some(now + model.gap(gaps)),
+            Trigger::Pieces { .. } => self.next = Some(now),
         }
     }
 
@@ -132,9 +132,9 @@ impl Client {
     /// as transfers.
     #[must_use]
     pub fn transfers(&self) -> Transfers {
-        match self.law {
-            Law::Pages { .. } => self.tally.read(self.open.len() as u64),
-            Law::Pieces { .. } => Transfers::default(),
+        match self.trigger {
+            Trigger::Pages { .. } => self.tally.read(self.open.len() as u64),
+            Trigger::Pieces { .. } => Transfers::default(),
         }
     }
 }

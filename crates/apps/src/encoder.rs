@@ -120,9 +120,9 @@ pub struct Encoder {
     /// Frames skipped since the start of the measurement.
     skipped: u64,
     /// Whether the last frame is a key frame.
-    made_key: bool,
+    last_is_key_frame: bool,
     /// From when key frame requests are accepted.
-    heeds: Time,
+    key_requests_from: Time,
 }
 
 impl Encoder {
@@ -149,8 +149,8 @@ impl Encoder {
             stopped: false,
             queueing: Span::ZERO,
             skipped: 0,
-            made_key: false,
-            heeds: Time::ZERO,
+            last_is_key_frame: false,
+            key_requests_from: Time::ZERO,
         }
     }
 
@@ -191,7 +191,7 @@ impl Encoder {
     }
 
     /// Sets the target rate, headers included.
-    pub fn aim(&mut self, target: Rate, now: Time) {
+    pub fn set_target_rate(&mut self, target: Rate, now: Time) {
         let rate = Rate(target.0.min(self.model.max_rate.0).max(self.model.min_rate.0));
         if now >= self.ready && rate != self.rate {
             let change = (rate.bps() / self.rate.bps() - 1.0).abs();
@@ -228,27 +228,27 @@ impl Encoder {
     }
 
     /// Reports how long the sender's backlog takes to drain.
-    pub fn press(&mut self, queueing: Span) {
+    pub fn on_queueing_delay(&mut self, queueing: Span) {
         self.queueing = queueing;
     }
 
     /// The receiver requests a key frame: the next frame becomes one.
     pub fn request_key(&mut self, now: Time) {
-        if now >= self.heeds {
-            self.begin_anew(now);
+        if now >= self.key_requests_from {
+            self.on_backlog_discarded(now);
         }
     }
 
     /// The sender has discarded its backlog: the next frame becomes a key frame.
-    pub fn begin_anew(&mut self, now: Time) {
-        self.heeds = now + MIN_KEY_FRAME_INTERVAL;
+    pub fn on_backlog_discarded(&mut self, now: Time) {
+        self.key_requests_from = now + MIN_KEY_FRAME_INTERVAL;
         self.next_key = self.next_key.min(now);
     }
 
     /// Whether the last frame is a key frame that others depend on.
     #[must_use]
-    pub fn made_key(&self) -> bool {
-        self.made_key && self.model.needs == FrameNeeds::Before
+    pub fn last_is_key_frame(&self) -> bool {
+        self.last_is_key_frame && self.model.needs == FrameNeeds::Before
     }
 
     /// Frames skipped since the start of the measurement.
@@ -303,7 +303,7 @@ impl Encoder {
     /// The size of the next frame.
     fn frame(&mut self, captured: Time) -> Size {
         let key = captured >= self.next_key;
-        self.made_key = key;
+        self.last_is_key_frame = key;
         if key {
             self.since_key = 0;
             let interval = self.model.key_interval;

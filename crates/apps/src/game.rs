@@ -46,7 +46,7 @@ impl Game {
 mod tests {
     use super::*;
     use crate::application::Period;
-    use crate::timed::{Timed, handed_over};
+    use crate::timed::{Timed, written};
     use paceline_random::Stream;
 
     fn game(jitter: u64) -> Vec<(f64, u64)> {
@@ -56,7 +56,7 @@ mod tests {
             jitter: Span::from_millis(jitter),
         };
         let period = Period { start: Time::from_secs_f64(1.0), stop: Time::from_secs_f64(101.0) };
-        handed_over(Timed::game(model, Stream::new(1, "game"), period))
+        written(Timed::game(model, Stream::new(1, "game"), period))
     }
 
     #[test]

@@ -12,7 +12,7 @@ use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 
 /// The maximum idle period in seconds, a cut of the distribution.
-const LONGEST: f64 = 1e9;
+const MAX_IDLE: f64 = 1e9;
 /// The maximum number of packets in a burst, a cut of the distribution.
 const MAX_BURST: f64 = 1e15;
 
@@ -77,7 +77,7 @@ impl OnOff {
         let (began, _, packets) = self.burst;
         let ended = began + Span(self.interval.0.saturating_mul(packets));
         let drawn = (self.scales.0 * self.draws.pareto(self.model.shape)).min(MAX_BURST);
-        let silence = (self.scales.1 * self.draws.pareto(self.model.shape)).min(LONGEST);
+        let silence = (self.scales.1 * self.draws.pareto(self.model.shape)).min(MAX_IDLE);
         // the interval of the very first packet, which counts before the packet
         let lead = if packets == 0 { self.interval } else { Span::ZERO };
         self.burst = (ended + lead + Span::from_secs_f64(silence), 0, (libm::floor(drawn + 0.5) as u64).max(1));

@@ -129,9 +129,9 @@ impl Picture {
     /// A row of a recording: the number of frames since the previous row, the mean and maximum of their delays, and how
     /// long the picture at `now` has been shown, or the screen has been empty. In seconds; NaN if there is no frame.
     pub(crate) fn sample(&mut self, now: Time) -> [f64; 4] {
-        let Sampled { frames, delay, max_delay: most } = core::mem::take(&mut self.sampled);
+        let Sampled { frames, delay, max_delay } = core::mem::take(&mut self.sampled);
         let stands = now.since(self.shown.map_or(self.start, |(_, since)| since)).as_secs_f64();
-        match most {
+        match max_delay {
             None => [0.0, f64::NAN, f64::NAN, stands],
             Some(max) => [frames as f64, delay as f64 / frames as f64 * 1e-9, max.as_secs_f64(), stands],
         }

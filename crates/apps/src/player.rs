@@ -31,7 +31,7 @@ pub struct Player {
     /// The number of packets needed to start play-out.
     needed: u64,
     /// The buffer's capacity in packets.
-    room: u64,
+    capacity: u64,
     /// The number of packets that have arrived, in order.
     arrived: u64,
     bytes: u64,
@@ -121,7 +121,7 @@ impl Player {
             start,
             packets,
             needed,
-            room: model.client_buffer.map_or(u64::MAX, |size| (size.0 / segment).max(needed)),
+            capacity: model.client_buffer.map_or(u64::MAX, |size| (size.0 / segment).max(needed)),
             arrived: 0,
             bytes: 0,
             late: 0,
@@ -170,7 +170,7 @@ impl Player {
         };
         if now > fill + self.model.due_after(index) {
             self.late += 1;
-        } else if self.room < u64::MAX {
+        } else if self.capacity < u64::MAX {
             let due = self.model.due_within(now.since(fill));
             while let Some(&(first, end)) = self.holes.front()
                 && end <= due
@@ -178,7 +178,7 @@ impl Player {
                 self.in_holes -= end - first;
                 self.holes.pop_front();
             }
-            if self.ahead(due, index) >= self.room && self.holes.len() < MAX_HOLES {
+            if self.ahead(due, index) >= self.capacity && self.holes.len() < MAX_HOLES {
                 self.discarded += 1;
                 self.in_holes += 1;
                 match self.holes.back_mut() {
@@ -217,7 +217,7 @@ impl Player {
     }
 
     fn arrive_or_resume(&mut self, now: Time, index: u64) {
-        let full = self.waiting(now) >= self.room;
+        let full = self.waiting(now) >= self.capacity;
         self.arrived = index + 1;
         self.discarded += u64::from(full);
         let Motion::Stopped { first, since } = self.motion else { return };
@@ -282,8 +282,8 @@ impl Player {
         match self.model.playout {
             Playout::Clock => {
                 due_packets = self.due_by(end);
-                let never_came = due_packets.saturating_sub(self.arrived);
-                late_packets = if self.fill.is_some() { self.late + never_came } else { due_packets };
+                let never_arrived = due_packets.saturating_sub(self.arrived);
+                late_packets = if self.fill.is_some() { self.late + never_arrived } else { due_packets };
             }
             Playout::Stall => {
                 (stalls, stalled) = self.stalls_until(end);

@@ -24,9 +24,9 @@ const WEIGHT: f64 = 1.0 - 0.998_002;
 /// The margin in mean deviations.
 const DEVIATIONS: f64 = 4.0;
 /// The interval between key frame requests.
-const ASK_AGAIN: Span = Span::from_millis(200);
+const MAX_WAIT_FOR_KEY_FRAME: Span = Span::from_millis(200);
 /// The maximum number of packets kept.
-const KEPT: usize = 4096;
+const MAX_PACKETS: usize = 4096;
 /// A jump of the sequence number beyond this is no gap: numbering has restarted.
 const MAX_JUMP: usize = 3000;
 
@@ -157,13 +157,13 @@ pub struct FrameBuffer {
     /// The number of consecutive packets of the next frame that have arrived.
     whole: usize,
     /// Whether the next frame's dependency is decoded.
-    chained: bool,
+    dependency_decoded: bool,
     delay: Delay,
     ready: VecDeque<Ready>,
     /// The display time of the latest frame, including those in `ready`.
     last: Time,
     /// When to request a key frame.
-    ask: Time,
+    next_key_request: Time,
     counts: PlayoutReport,
 }
 
@@ -178,11 +178,11 @@ impl FrameBuffer {
             packets: VecDeque::new(),
             began: false,
             whole: 0,
-            chained: false,
+            dependency_decoded: false,
             delay: Delay::default(),
             ready: VecDeque::new(),
             last: Time::ZERO,
-            ask: Time::NEVER,
+            next_key_request: Time::NEVER,
             counts: PlayoutReport::default(),
         }
     }
@@ -197,16 +197,16 @@ impl FrameBuffer {
     /// When to request a key frame; never while decoding proceeds.
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        self.ask
+        self.next_key_request
     }
 
     /// Whether to request a key frame now; if so, the request counts as sent.
-    pub fn asks(&mut self, now: Time) -> bool {
-        let asks = self.ask <= now;
-        if asks {
-            self.ask = now + ASK_AGAIN;
+    pub fn take_key_request(&mut self, now: Time) -> bool {
+        let is_due = self.next_key_request <= now;
+        if is_due {
+            self.next_key_request = now + MAX_WAIT_FOR_KEY_FRAME;
         }
-        asks
+        is_due
     }
 
     /// A packet has arrived. Duplicates, and packets of a frame that was given up, have no effect.
@@ -230,26 +230,26 @@ impl FrameBuffer {
         let waited = self.base;
         if place > self.whole {
             // missing packets before it may be given up for a key frame
-            if !self.jump(place) && last {
-                self.jump(place + 1);
+            if !self.skip_to_key_frame(place) && last {
+                self.skip_to_key_frame(place + 1);
             }
         }
-        self.go_on(now);
-        if self.packets.len() > KEPT {
-            self.drop_until(self.packets.len() - KEPT);
+        self.decode_complete_frames(now);
+        if self.packets.len() > MAX_PACKETS {
+            self.drop_until(self.packets.len() - MAX_PACKETS);
         }
         // a key frame without gaps so far makes a request unnecessary
-        let comes = matches!(self.packets.front(), Some(Some(came)) if came.part == Part::Key);
-        let stands = self.packets.len() > self.whole || !self.chained && !comes;
-        if !stands {
-            self.ask = Time::NEVER;
-        } else if self.ask == Time::NEVER || self.chained && self.base != waited {
-            self.ask = now + self.model.patience;
+        let key_in_progress = matches!(self.packets.front(), Some(Some(first)) if first.part == Part::Key);
+        let is_blocked = self.packets.len() > self.whole || !self.dependency_decoded && !key_in_progress;
+        if !is_blocked {
+            self.next_key_request = Time::NEVER;
+        } else if self.next_key_request == Time::NEVER || self.dependency_decoded && self.base != waited {
+            self.next_key_request = now + self.model.patience;
         }
     }
 
     /// Decodes all complete frames at the front.
-    fn go_on(&mut self, now: Time) {
+    fn decode_complete_frames(&mut self, now: Time) {
         while let Some(&Some(packet)) = self.packets.get(self.whole) {
             // a frame that the sender abandoned has no last packet
             if self.whole > 0 && self.packets[self.whole - 1].is_some_and(|before| before.is_apart_from(&packet)) {
@@ -274,8 +274,8 @@ impl FrameBuffer {
         let counts = u64::from(self.picture.counts(captured));
         match part {
             Part::Filler => return,
-            Part::Key => (self.chained, self.counts.keys) = (true, self.counts.keys + counts),
-            Part::Delta if !self.chained => {
+            Part::Key => (self.dependency_decoded, self.counts.keys) = (true, self.counts.keys + counts),
+            Part::Delta if !self.dependency_decoded => {
                 self.counts.undecodable += counts;
                 return;
             }
@@ -309,7 +309,7 @@ impl FrameBuffer {
 
     /// If the packet at `place` belongs to a complete key frame, gives up everything before that frame. The end of the
     /// previous frame shows where it begins; in doubt it counts as incomplete. Returns whether this happened.
-    fn jump(&mut self, place: usize) -> bool {
+    fn skip_to_key_frame(&mut self, place: usize) -> bool {
         let is_key = |packet: &Option<Packet>| packet.is_some_and(|packet| packet.part == Part::Key);
         if !self.packets.get(place).is_some_and(is_key) {
             return false;
@@ -330,7 +330,7 @@ impl FrameBuffer {
         self.counts.keys += self.complete(place, |packet| packet.part == Part::Key);
         self.packets.drain(..place);
         self.base = self.base.wrapping_add(place as u16);
-        (self.whole, self.chained) = (0, false);
+        (self.whole, self.dependency_decoded) = (0, false);
     }
 
     /// The number of complete frames before `place` that count.

@@ -60,7 +60,7 @@ pub struct Server {
     /// The medium that is being written.
     medium: Option<StreamSender>,
     /// Bytes written.
-    handed: u64,
+    written: u64,
     stopped: bool,
 }
 
@@ -68,7 +68,7 @@ impl Server {
     /// A server with this content until the period's stop.
     #[must_use]
     pub fn new(content: Content, period: Period) -> Server {
-        Server { content, period, pending: VecDeque::new(), medium: None, handed: 0, stopped: false }
+        Server { content, period, pending: VecDeque::new(), medium: None, written: 0, stopped: false }
     }
 
     /// Request `number` has arrived.
@@ -91,13 +91,13 @@ impl Server {
                 self.medium = Some(StreamSender::new(model, Period { start: now, stop: Time::NEVER }));
                 break;
             }
-            self.handed += size.0;
+            self.written += size.0;
             return Action::Answer { request, size, last: true };
         }
         let Some(medium) = &mut self.medium else { return Action::Wait };
         match medium.next_action(now) {
             Action::Send(size) => {
-                self.handed += size.0;
+                self.written += size.0;
                 Action::Answer { request: 0, size, last: medium.next_wake().is_none() }
             }
             _ => Action::Wait,
@@ -115,14 +115,14 @@ impl Server {
     /// Whether it may still receive requests for its content.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        !self.stopped && self.total().is_none_or(|all| self.handed < all.0)
+        !self.stopped && self.total().is_none_or(|all| self.written < all.0)
     }
 
     /// See [`crate::Application::is_over`].
     #[must_use]
     pub fn is_over(&self) -> bool {
-        let hands_over = self.medium.as_ref().is_some_and(|medium| medium.next_wake().is_some());
-        self.total().is_some_and(|all| self.handed >= all.0) && !hands_over
+        let is_writing = self.medium.as_ref().is_some_and(|medium| medium.next_wake().is_some());
+        self.total().is_some_and(|all| self.written >= all.0) && !is_writing
     }
 
     /// The size of all content; `None`: unlimited.

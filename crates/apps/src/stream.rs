@@ -81,7 +81,8 @@ pub struct StreamSender {
     chunk: f64,
     rounding: Rounding,
     total: u64,
-    handed: u64,
+    /// Bytes written.
+    written: u64,
     beats: u64,
     next: Option<Time>,
     stopped: bool,
@@ -98,7 +99,7 @@ impl StreamSender {
             chunk: rate * model.heartbeat.as_secs_f64(),
             rounding: model.rounding,
             total: model.total().0,
-            handed: 0,
+            written: 0,
             beats: 0,
             next: Some(period.start),
             stopped: false,
@@ -119,9 +120,9 @@ impl StreamSender {
             // Computed from the beginning, so that fractions of bytes (and of segments) are carried over.
             let due = Size((self.beats as f64 * self.chunk + 1e-6) as u64);
             let due = self.rounding.down(due).0.min(self.total);
-            let more = due.saturating_sub(self.handed);
-            self.handed += more;
-            self.next = (self.handed < self.total).then_some(at + self.heartbeat);
+            let more = due.saturating_sub(self.written);
+            self.written += more;
+            self.next = (self.written < self.total).then_some(at + self.heartbeat);
             if more > 0 {
                 return Action::Send(Size(more));
             }
@@ -144,7 +145,7 @@ impl StreamSender {
 
     /// The number of bytes written.
     #[must_use]
-    pub fn handed(&self) -> Size {
-        Size(self.handed)
+    pub fn written(&self) -> Size {
+        Size(self.written)
     }
 }

@@ -9,7 +9,7 @@ use paceline_units::{Size, Time};
 
 /// The model that yields the time and size of the next packet.
 #[derive(Clone, Debug)]
-enum Law {
+enum Model {
     Game(Game),
     Voice(Voice),
     Video(Box<Video>),
@@ -19,7 +19,7 @@ enum Law {
 /// A source of timed packets or frames.
 #[derive(Clone, Debug)]
 pub struct Timed {
-    law: Law,
+    model: Model,
     period: Period,
     draws: Sequence,
     next: (Time, Size),
@@ -34,31 +34,31 @@ impl Timed {
     /// One direction of an online game within `period`.
     #[must_use]
     pub fn game(model: GameModel, stream: Stream, period: Period) -> Timed {
-        Timed::new(Law::Game(Game::new(model, period.start)), stream, period)
+        Timed::new(Model::Game(Game::new(model, period.start)), stream, period)
     }
 
     /// One direction of a voice call.
     #[must_use]
     pub fn voice(model: VoiceModel, stream: Stream, period: Period) -> Timed {
-        Timed::new(Law::Voice(Voice::new(model, period.start)), stream, period)
+        Timed::new(Model::Voice(Voice::new(model, period.start)), stream, period)
     }
 
     /// Modelled video.
     #[must_use]
     pub fn video(model: VideoModel, stream: Stream, period: Period) -> Timed {
-        Timed::new(Law::Video(Box::new(Video::new(model, period.start))), stream, period)
+        Timed::new(Model::Video(Box::new(Video::new(model, period.start))), stream, period)
     }
 
     /// Recorded video.
     #[must_use]
     pub fn frames(model: FramesModel, stream: Stream, period: Period) -> Timed {
-        Timed::new(Law::Frames(Frames::new(model, period.start)), stream, period)
+        Timed::new(Model::Frames(Frames::new(model, period.start)), stream, period)
     }
 
-    fn new(law: Law, stream: Stream, period: Period) -> Timed {
+    fn new(model: Model, stream: Stream, period: Period) -> Timed {
         let next = (period.start, Size::ZERO);
         let draws = Sequence::new(stream);
-        let mut source = Timed { law, period, draws, next, key: (false, false), left: u64::MAX, stopped: false };
+        let mut source = Timed { model, period, draws, next, key: (false, false), left: u64::MAX, stopped: false };
         source.advance();
         source
     }
@@ -72,19 +72,19 @@ impl Timed {
     /// A voice source's pace; the others have no single packet size. See
     /// [`Application::pace`](crate::Application::pace).
     pub(crate) fn pace(&self) -> Option<(f64, Size)> {
-        match &self.law {
-            Law::Voice(voice) => Some(voice.pace()),
-            Law::Game(_) | Law::Video(_) | Law::Frames(_) => None,
+        match &self.model {
+            Model::Voice(voice) => Some(voice.pace()),
+            Model::Game(_) | Model::Video(_) | Model::Frames(_) => None,
         }
     }
 
     fn advance(&mut self) {
-        self.key = (self.key.1, matches!(&self.law, Law::Video(video) if video.is_key()));
-        let (time, size) = match &mut self.law {
-            Law::Game(game) => game.next(&mut self.draws),
-            Law::Voice(voice) => voice.next(&mut self.draws),
-            Law::Video(video) => video.next(&mut self.draws),
-            Law::Frames(frames) => frames.next(),
+        self.key = (self.key.1, matches!(&self.model, Model::Video(video) if video.is_key()));
+        let (time, size) = match &mut self.model {
+            Model::Game(game) => game.next(&mut self.draws),
+            Model::Voice(voice) => voice.next(&mut self.draws),
+            Model::Video(video) => video.next(&mut self.draws),
+            Model::Frames(frames) => frames.next(),
         };
         self.next = (time.max(self.next.0), size);
     }
@@ -121,7 +121,7 @@ impl Timed {
 
     /// Whether the last write was a video's key frame.
     #[must_use]
-    pub fn made_key(&self) -> bool {
+    pub fn last_is_key_frame(&self) -> bool {
         self.key.0
     }
 
@@ -135,7 +135,7 @@ impl Timed {
 
 /// The writes of a source until it ends: times in seconds, sizes in bytes.
 #[cfg(test)]
-pub(crate) fn handed_over(mut source: Timed) -> Vec<(f64, u64)> {
+pub(crate) fn written(mut source: Timed) -> Vec<(f64, u64)> {
     let mut all = Vec::new();
     while let Some(now) = source.next_wake() {
         match source.next_action(now) {

@@ -196,7 +196,7 @@ impl FramesModel {
 mod tests {
     use super::*;
     use crate::application::Period;
-    use crate::timed::{Timed, handed_over};
+    use crate::timed::{Timed, written};
     use paceline_random::Stream;
 
     const MODEL: VideoModel = VideoModel {
@@ -210,7 +210,7 @@ mod tests {
 
     fn video(model: VideoModel, seconds: f64) -> Vec<(f64, u64)> {
         let period = Period { start: Time::ZERO, stop: Time::from_secs_f64(seconds) };
-        handed_over(Timed::video(model, Stream::new(3, "video"), period))
+        written(Timed::video(model, Stream::new(3, "video"), period))
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
         let model = FramesModel::parse("0 I 44.34 28.52 1604\n1 P 45.00 28.37 21\n", Some(50.0)).unwrap();
         assert_eq!((&model.frames[..], model.length), (&[of(0, 1604), of(20_000_000, 21)][..], Span::from_millis(40)));
         let period = Period { start: Time::from_secs_f64(1.0), stop: Time::from_secs_f64(1.1) };
-        let sent = handed_over(Timed::frames(model, Stream::new(1, "frames"), period));
+        let sent = written(Timed::frames(model, Stream::new(1, "frames"), period));
         assert_eq!(sent, [(1.0, 1604), (1.02, 21), (1.04, 1604), (1.06, 21), (1.08, 1604)]);
         for (text, rate, problem) in [
             ("", None, "no frame"),

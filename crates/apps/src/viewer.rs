@@ -9,7 +9,7 @@ use paceline_units::{Offset, Span, Time};
 use std::collections::VecDeque;
 
 /// The maximum number of packets kept.
-const KEPT: usize = 4096;
+const MAX_PACKETS: usize = 4096;
 /// A jump of the sequence number beyond this is no gap: numbering has restarted.
 const MAX_JUMP: usize = 3000;
 /// A packet as it arrives.
@@ -117,7 +117,7 @@ impl Viewer {
             // the start of the next frame is now certain
             self.look(now, place + 1);
         }
-        while self.packets.len() > KEPT {
+        while self.packets.len() > MAX_PACKETS {
             self.packets.pop_front();
             self.base = self.base.wrapping_add(1);
         }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     /// Packets of frames captured every 33 ms, three packets each; packet `n` arrives at `now`.
-    fn come(viewer: &mut Viewer, n: u64, now: u64) {
+    fn arrive(viewer: &mut Viewer, n: u64, now: u64) {
         let frame = n / 3;
         let packet = FramePacket {
             sequence: (65_530 + n) as u16,
@@ -219,10 +219,10 @@ mod tests {
     fn a_frame_is_whole_with_its_last_packet_in_whatever_order() {
         let mut viewer = Viewer::default();
         for n in 0..3 {
-            come(&mut viewer, n, 50 + n);
+            arrive(&mut viewer, n, 50 + n);
         }
         for (n, now) in [(3, 80), (5, 81), (4, 90), (4, 95)] {
-            come(&mut viewer, n, now);
+            arrive(&mut viewer, n, now);
         }
         let report = viewer.report(Time::ZERO);
         assert_eq!(report.complete, 2);
@@ -252,7 +252,7 @@ mod tests {
         let complete = |lost: &[u64]| {
             let mut viewer = Viewer::default();
             for n in (0..30).filter(|n| !lost.contains(n)) {
-                come(&mut viewer, n, 50 + n * 11);
+                arrive(&mut viewer, n, 50 + n * 11);
             }
             viewer.report(Time::ZERO).complete
         };
@@ -285,7 +285,7 @@ mod tests {
             for n in 0..60_u64 {
                 now += if n == 45 { gap } else { 33 };
                 for k in 0..3 {
-                    come(&mut viewer, n * 3 + k, now);
+                    arrive(&mut viewer, n * 3 + k, now);
                 }
             }
             let report = viewer.report(Time::ZERO);
@@ -309,7 +309,7 @@ mod tests {
                     _ => 50,
                 };
                 for k in 0..3 {
-                    come(&mut viewer, n * 3 + k, now);
+                    arrive(&mut viewer, n * 3 + k, now);
                 }
             }
             viewer.report(Time::ZERO).freezes
@@ -324,7 +324,7 @@ mod tests {
     fn a_picture_that_stands_until_the_end_has_frozen() {
         let mut viewer = Viewer::default();
         for n in 0..300 {
-            come(&mut viewer, n, 50 + n * 11);
+            arrive(&mut viewer, n, 50 + n * 11);
         }
         let frozen = |viewer: &Viewer, now| {
             let report = viewer.report(ms(now));
@@ -358,17 +358,17 @@ mod tests {
         is(sample(&mut viewer, 50), [0.0, f64::NAN, f64::NAN, 30.0]);
         // captured at 0, 33 and 66 ms; the last packet of the third is missing
         for (n, now) in [(0, 60), (1, 60), (2, 60), (3, 100), (4, 100), (5, 100), (6, 110), (7, 110)] {
-            come(&mut viewer, n, now);
+            arrive(&mut viewer, n, now);
         }
         // the start of the measurement makes no difference to samples
         measure_from(&mut viewer, 50);
         is(sample(&mut viewer, 120), [2.0, 63.5, 67.0, 20.0]);
         is(sample(&mut viewer, 140), [0.0, f64::NAN, f64::NAN, 40.0]);
-        come(&mut viewer, 9, 150);
-        come(&mut viewer, 10, 150);
-        come(&mut viewer, 11, 150);
+        arrive(&mut viewer, 9, 150);
+        arrive(&mut viewer, 10, 150);
+        arrive(&mut viewer, 11, 150);
         // a frame that completes after its successor is counted, but not shown
-        come(&mut viewer, 8, 170);
+        arrive(&mut viewer, 8, 170);
         is(sample(&mut viewer, 180), [2.0, 77.5, 104.0, 30.0]);
         // a sample from before the picture appeared
         is(sample(&mut viewer, 140), [0.0, f64::NAN, f64::NAN, 0.0]);
@@ -383,7 +383,7 @@ mod tests {
         measure_from(&mut viewer, 4000);
         assert_eq!(viewer.report(ms(9000)).frozen, Span::from_secs(5));
         for n in 90..93 {
-            come(&mut viewer, n, 9000);
+            arrive(&mut viewer, n, 9000);
         }
         assert_eq!(viewer.report(ms(9149)).freezes, 0, "a late beginning is none");
         assert_eq!(viewer.report(ms(9150)).freezes, 1, "the only picture of all stands still");
@@ -393,11 +393,11 @@ mod tests {
     fn frames_count_from_the_warm_up_and_late_ones_are_not_shown() {
         let mut viewer = Viewer::default();
         for n in 0..9 {
-            come(&mut viewer, n, 100);
+            arrive(&mut viewer, n, 100);
         }
         measure_from(&mut viewer, 100);
         for n in [9, 10, 11, 15, 16, 17, 12, 13, 14] {
-            come(&mut viewer, n, 200);
+            arrive(&mut viewer, n, 200);
         }
         let report = viewer.report(Time::ZERO);
         assert_eq!(report.complete, 2, "those captured at 132 and 165 ms");
@@ -408,13 +408,13 @@ mod tests {
     fn numbers_may_jump_and_go_round() {
         let mut viewer = Viewer::default();
         for n in 0..200_000 {
-            come(&mut viewer, n, n * 11 + 50);
+            arrive(&mut viewer, n, n * 11 + 50);
         }
-        assert!(viewer.packets.len() <= KEPT);
+        assert!(viewer.packets.len() <= MAX_PACKETS);
         let whole = viewer.report(Time::ZERO).complete;
         assert_eq!(whole, 66_666);
         for n in 210_000..210_030 {
-            come(&mut viewer, n, 3_000_000 + n);
+            arrive(&mut viewer, n, 3_000_000 + n);
         }
         assert_eq!(viewer.report(Time::ZERO).complete, whole + 10);
     }

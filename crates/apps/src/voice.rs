@@ -73,13 +73,13 @@ impl Voice {
 mod tests {
     use super::*;
     use crate::application::Period;
-    use crate::timed::{Timed, handed_over};
+    use crate::timed::{Timed, written};
     use paceline_random::Stream;
 
     fn voice(spurts: Option<Spurts>, seconds: f64) -> Vec<(f64, u64)> {
         let model = VoiceModel { packet: Size::from_bytes(172), interval: Span::from_millis(20), spurts };
         let period = Period { start: Time::ZERO, stop: Time::from_secs_f64(seconds) };
-        handed_over(Timed::voice(model, Stream::new(1, "voice"), period))
+        written(Timed::voice(model, Stream::new(1, "voice"), period))
     }
 
     #[test]

@@ -6,10 +6,10 @@ use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
 /// The maximum size of a transfer, a cut of the distribution: 10^15 bytes.
-const LARGEST: f64 = 1e15;
+const MAX_SIZE: f64 = 1e15;
 
 /// The maximum gap, a cut of the distribution: 30 years.
-const LONGEST: Span = Span::from_secs(1_000_000_000);
+const MAX_GAP: Span = Span::from_secs(1_000_000_000);
 
 /// The events between which gaps lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,27 +32,27 @@ pub enum WebArrivals {
 pub struct Pareto {
     min_size: f64,
     shape: f64,
-    greatest: f64,
+    max_size: f64,
 }
 
 impl Pareto {
     /// The distribution with this mean; `None` if the shape is not above 1.
     #[must_use]
     pub fn with_mean(mean: Size, shape: f64) -> Option<Pareto> {
-        (shape > 1.0).then(|| Pareto { min_size: mean.0 as f64 * (shape - 1.0) / shape, shape, greatest: LARGEST })
+        (shape > 1.0).then(|| Pareto { min_size: mean.0 as f64 * (shape - 1.0) / shape, shape, max_size: MAX_SIZE })
     }
 
     /// The distribution with this median; `None` if the shape is not above 0.
     #[must_use]
     pub fn with_median(median: Size, shape: f64) -> Option<Pareto> {
         let min = median.0 as f64 / libm::pow(2.0, 1.0 / shape);
-        (shape > 0.0).then_some(Pareto { min_size: min, shape, greatest: LARGEST })
+        (shape > 0.0).then_some(Pareto { min_size: min, shape, max_size: MAX_SIZE })
     }
 
     /// The same distribution, with larger draws cut to `max`.
     #[must_use]
     pub fn cut_at(self, max: Size) -> Pareto {
-        Pareto { greatest: LARGEST.min(max.0 as f64), ..self }
+        Pareto { max_size: MAX_SIZE.min(max.0 as f64), ..self }
     }
 
     /// The minimum size, in bytes.
@@ -63,7 +63,7 @@ impl Pareto {
 
     /// Draw number `index`, rounded up to the byte, at least 1 B.
     fn draw(&self, from: Stream, index: u64) -> Size {
-        let bytes = (self.min_size * from.pareto(index, self.shape)).min(self.greatest);
+        let bytes = (self.min_size * from.pareto(index, self.shape)).min(self.max_size);
         Size((libm::ceil(bytes) as u64).max(1))
     }
 }
@@ -102,7 +102,7 @@ impl WebModel {
             // The minimum of the distribution with mean 1 is (shape - 1) / shape.
             Some(shape) => gaps.pareto(shape) * (shape - 1.0) / shape,
         };
-        self.gap.mul_f64(of_mean).min(LONGEST)
+        self.gap.mul_f64(of_mean).min(MAX_GAP)
     }
 }
 
@@ -119,7 +119,8 @@ pub struct Web {
     next: Option<Time>,
     /// Transfers in progress: the offset of each one's end among all bytes, and when it began.
     under_way: VecDeque<(u64, Time)>,
-    handed: u64,
+    /// Bytes written.
+    written: u64,
     stopped: bool,
     tally: Tally,
 }
@@ -137,7 +138,7 @@ impl Web {
             count: 0,
             next: Some(period.start),
             under_way: VecDeque::new(),
-            handed: 0,
+            written: 0,
             stopped: false,
             tally: Tally::default(),
         }
@@ -166,9 +167,9 @@ impl Web {
         let size = self.model.size(self.sizes, self.count);
         self.count += 1;
         self.next = (self.model.arrivals == WebArrivals::Open).then(|| arrived + self.model.gap(&mut self.gaps));
-        let first = self.handed == 0;
-        self.handed = self.handed.saturating_add(size.0);
-        self.under_way.push_back((self.handed, now));
+        let first = self.written == 0;
+        self.written = self.written.saturating_add(size.0);
+        self.under_way.push_back((self.written, now));
         self.tally.started();
         if self.model.arrivals == WebArrivals::Think && !first { Action::Restart(size) } else { Action::Send(size) }
     }

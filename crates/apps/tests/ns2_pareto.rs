@@ -31,8 +31,8 @@ fn measure(seed: u64) -> Vec<f64> {
         packets += 1.0;
         if let Some(gap) = last.map(|last| at - last).filter(|gap| *gap > INTERVAL * 1.0001) {
             bursts += 1.0;
-            of.iter_mut().filter(|(least, _)| length >= *least).for_each(|(_, n)| *n += 1.0);
-            idle.iter_mut().filter(|(least, _)| gap - INTERVAL > *least).for_each(|(_, n)| *n += 1.0);
+            of.iter_mut().filter(|(min_length, _)| length >= *min_length).for_each(|(_, n)| *n += 1.0);
+            idle.iter_mut().filter(|(min_length, _)| gap - INTERVAL > *min_length).for_each(|(_, n)| *n += 1.0);
             length = 0;
         }
         length += 1;

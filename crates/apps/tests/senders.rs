@@ -33,19 +33,19 @@ fn a_thinking_client_waits_for_its_page() {
         let mut web = web(arrivals, Rounding::Exact);
         let mut now = web.next_wake().unwrap();
         assert_eq!(now, Time(1_000_000_000));
-        let mut handed = 0;
+        let mut written = 0;
         for round in 0..100 {
-            let size = match web.next_action(now, Size(handed)) {
+            let size = match web.next_action(now, Size(written)) {
                 Action::Restart(size) if fresh && round > 0 => size,
                 Action::Send(size) if !fresh || round == 0 => size,
                 other => panic!("{other:?}"),
             };
             assert!(size.0 >= 8333);
-            handed += size.0;
+            written += size.0;
             assert_eq!(web.next_wake(), None);
             now += Span::from_secs(2);
-            assert_eq!(web.next_action(now, Size(handed - 1)), Action::Wait);
-            assert_eq!(web.next_action(now, Size(handed)), Action::Wait);
+            assert_eq!(web.next_action(now, Size(written - 1)), Action::Wait);
+            assert_eq!(web.next_action(now, Size(written)), Action::Wait);
             now = web.next_wake().unwrap();
         }
         assert_eq!((web.transfers().started, web.transfers().completed, web.transfers().unfinished), (100, 100, 0));
@@ -57,16 +57,16 @@ fn a_thinking_client_waits_for_its_page() {
 #[test]
 fn percentiles_of_transfers_are_there_once_something_lies_above_them() {
     let mut web = web(WebArrivals::ThinkPersistent, Rounding::Exact);
-    let (mut now, mut handed) = (web.next_wake().unwrap(), 0);
+    let (mut now, mut written) = (web.next_wake().unwrap(), 0);
     for done in 1..=200 {
-        let Action::Send(size) = web.next_action(now, Size(handed)) else { panic!("a page") };
-        handed += size.0;
+        let Action::Send(size) = web.next_action(now, Size(written)) else { panic!("a page") };
+        written += size.0;
         now += Span::from_secs(done);
-        web.next_action(now, Size(handed));
+        web.next_action(now, Size(written));
         let times = web.transfers();
         let found = [times.median_time, times.p95_time, times.p99_time];
-        for ((per_cent, least), found) in [(50, 2), (95, 20), (99, 100)].into_iter().zip(found) {
-            assert_eq!(found.is_some(), done >= least, "{per_cent} % of {done}");
+        for ((per_cent, min_count), found) in [(50, 2), (95, 20), (99, 100)].into_iter().zip(found) {
+            assert_eq!(found.is_some(), done >= min_count, "{per_cent} % of {done}");
             let expected = (done * per_cent).div_ceil(100) as f64;
             assert!(found.is_none_or(|at| (at.as_secs_f64() / expected - 1.0).abs() < 0.002), "{found:?} {expected}");
         }
@@ -138,10 +138,10 @@ fn beyond(drawn: &[u64], x: f64) -> f64 {
 fn heavy_tails_have_the_quantiles_of_their_laws() {
     let n = 200_000;
     let sizes = draws(Pareto::with_mean(Size(20_000), 1.1).unwrap(), n);
-    let least = 20_000.0 * 0.1 / 1.1;
+    let min_size = 20_000.0 * 0.1 / 1.1;
     assert_eq!(sizes[0], 1819);
     for tail in [0.5, 0.1, 0.01, 0.001] {
-        let share = beyond(&sizes, least * libm::pow(tail, -1.0 / 1.1));
+        let share = beyond(&sizes, min_size * libm::pow(tail, -1.0 / 1.1));
         // Four standard errors.
         assert!((share - tail).abs() < 4.0 * (tail / n as f64).sqrt(), "{share} of the sizes, not {tail}");
     }
@@ -161,10 +161,10 @@ fn heavy_tails_have_the_quantiles_of_their_laws() {
         })
         .collect();
     gaps.sort_unstable();
-    let least = 0.5e9 * 0.8 / 1.8;
-    assert!((gaps[0] as f64 / least - 1.0).abs() < 1e-4, "{}", gaps[0]);
+    let min_gap = 0.5e9 * 0.8 / 1.8;
+    assert!((gaps[0] as f64 / min_gap - 1.0).abs() < 1e-4, "{}", gaps[0]);
     for tail in [0.5, 0.1, 0.01, 0.001] {
-        let share = beyond(&gaps, least * libm::pow(tail, -1.0 / 1.8));
+        let share = beyond(&gaps, min_gap * libm::pow(tail, -1.0 / 1.8));
         assert!((share - tail).abs() < 4.0 * (tail / n as f64).sqrt(), "{share} of the gaps, not {tail}");
     }
     // With the tail cut off at 1000 s the mean is 0.5 s less what lies beyond, 0.5 (2250)^-0.8.
@@ -226,20 +226,20 @@ proptest! {
         let rounding = if whole { Rounding::WholeSegments(Size(1000)) } else { Rounding::Exact };
         let model = stream(rate, xfactor, heartbeat, rounding);
         let mut sender = StreamSender::new(&model, Period::from(Time(0)));
-        let mut handed = 0;
+        let mut written = 0;
         let mut last = Time::ZERO;
         while let Some(now) = sender.next_wake() {
             while let Action::Send(size) = sender.next_action(now) {
-                handed += size.0;
+                written += size.0;
             }
             last = now;
             let beats = now.0 / heartbeat + 1;
             let wanted = (beats as f64 * xfactor * rate as f64 / 8.0 * heartbeat as f64 / 1e9).min(model.total().0 as f64);
             let slack = if whole { 1001.0 } else { 1.01 };
-            prop_assert!((handed as f64 - wanted).abs() <= slack);
-            prop_assert_eq!(handed, sender.handed().0);
+            prop_assert!((written as f64 - wanted).abs() <= slack);
+            prop_assert_eq!(written, sender.written().0);
         }
-        prop_assert_eq!(handed, model.total().0);
+        prop_assert_eq!(written, model.total().0);
         let slack = 2.0 * heartbeat as f64 / 1e9 + if whole { 8000.0 / (rate as f64 * xfactor) } else { 0.0 };
         prop_assert!((last.as_secs_f64() - 10.0 / xfactor).abs() <= slack + 8000.0 / (rate as f64 * xfactor));
     }

@@ -1,8 +1,8 @@
 //! What the receiver's RTCP reports about an end's sent packets: arrivals of single packets, and receiver reports.
 
 use crate::log::{CallLog, RtpPacket, Way};
-use paceline_control::{Fate, PacketFate, SentPacket};
-use paceline_flow::rtp::{ReferenceClock, SentLog, Told};
+use paceline_control::{Fate, PacketResult, SentPacket};
+use paceline_flow::rtp::{Feedback, ReferenceClock, SentLog};
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::Ssrc;
 use paceline_packet::wire::rtcp::decode_logged;
@@ -47,8 +47,8 @@ impl Reports {
 
     /// The received packets with feedback on single packets' arrivals.
     pub fn feedback(&self) -> impl Iterator<Item = &(Time, Way, usize, Compound)> {
-        let tells = |compound: &Compound| !compound.transport.is_empty() || compound.arrivals.is_some();
-        self.packets.iter().filter(move |(_, way, _, compound)| *way == Way::In && tells(compound))
+        let has_arrivals = |compound: &Compound| !compound.transport.is_empty() || compound.arrivals.is_some();
+        self.packets.iter().filter(move |(_, way, _, compound)| *way == Way::In && has_arrivals(compound))
     }
 
     /// Whether feedback uses transport-wide sequence numbers rather than RTP's.
@@ -83,7 +83,7 @@ impl Numbered {
     }
 
     /// Replaces indices in the results by the packets' own numbers, and drops packets that were not logged.
-    fn named(&self, mut results: Told) -> Told {
+    fn named(&self, mut results: Feedback) -> Feedback {
         results.packets.retain(|packet| packet.size() > Size(0));
         for packet in &mut results.packets {
             packet.packet.number = self.names[packet.packet.number as usize];
@@ -147,9 +147,9 @@ impl Flight {
     }
 
     /// What feedback newly reports, in the order of sending; `None` if nothing.
-    pub fn packet_results(&mut self, at: Time, compound: &Compound) -> Option<Told> {
+    pub fn packet_results(&mut self, at: Time, compound: &Compound) -> Option<Feedback> {
         let now = clock(at);
-        let mut all: Vec<Told> = Vec::new();
+        let mut all: Vec<Feedback> = Vec::new();
         if self.transport_wide {
             let stream = self.streams.get_mut(&0)?;
             for feedback in &compound.transport {
@@ -172,9 +172,9 @@ impl Flight {
             .filter(|results| results.rtt.is_some())
             .max_by_key(|results| results.packets.last().map(|p| p.sent));
         let (rtt, end) = (newest.and_then(|results| results.rtt), all.iter().map(|results| results.end).max()?);
-        let mut packets: Vec<PacketFate> = all.into_iter().flat_map(|results| results.packets).collect();
+        let mut packets: Vec<PacketResult> = all.into_iter().flat_map(|results| results.packets).collect();
         packets.sort_by_key(|packet| packet.sent);
-        (!packets.is_empty()).then_some(Told { packets, rtt, end })
+        (!packets.is_empty()).then_some(Feedback { packets, rtt, end })
     }
 }
 

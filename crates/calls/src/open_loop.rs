@@ -97,18 +97,18 @@ pub fn replay(log: &CallLog, reports: &Reports, controller: RtpController, every
     loop {
         let (next, fed) = (sent.peek().map(|packet| packet.at), feedback.peek().map(|(at, _)| *at));
         // Packets sent in the same millisecond as feedback arrived may be covered by it.
-        let leaves = next.is_some_and(|at| fed.is_none_or(|fed| at <= fed));
-        let Some(at) = (if leaves { next } else { fed }) else { break };
+        let is_sent = next.is_some_and(|at| fed.is_none_or(|fed| at <= fed));
+        let Some(at) = (if is_sent { next } else { fed }) else { break };
         while row <= at {
-            replay.pass(row);
+            replay.advance(row);
             gauged.sample(row.as_secs_f64(), |to| replay.gauges(to));
             row += every;
         }
-        replay.pass(at);
-        if leaves {
-            sent.next().into_iter().for_each(|packet| replay.leaves(log, packet));
+        replay.advance(at);
+        if is_sent {
+            sent.next().into_iter().for_each(|packet| replay.on_sent(log, packet));
         } else {
-            feedback.next().into_iter().for_each(|(at, compound)| replay.hears(at, compound));
+            feedback.next().into_iter().for_each(|(at, compound)| replay.on_feedback(at, compound));
         }
     }
     Ok(gauged.into_series())
@@ -150,7 +150,7 @@ impl Replay {
         }
     }
 
-    fn tell(&mut self, at: Time, event: &RtpEvent) {
+    fn report(&mut self, at: Time, event: &RtpEvent) {
         let path = self.path(at);
         self.controller.on_feedback(event, &path);
         self.requested_probes.extend(core::iter::from_fn(|| self.controller.next_probe()));
@@ -159,36 +159,36 @@ impl Replay {
     fn start(&mut self, at: Time) {
         self.last_feedback = at;
         self.controller.draw_from(Stream::new(1, "replay"));
-        self.tell(at, &RtpEvent::Started(RtpSession { packet: self.segment, interval: self.interval }));
-        self.wind(at);
-        self.listen(at);
+        self.report(at, &RtpEvent::Started(RtpSession { packet: self.segment, interval: self.interval }));
+        self.schedule_tick(at);
+        self.schedule_silence(at);
     }
 
-    fn wind(&mut self, at: Time) {
+    fn schedule_tick(&mut self, at: Time) {
         let tick = self.controller.settings().tick;
         self.tick = if tick > Span::ZERO { at + tick } else { Time::NEVER };
     }
 
     /// Sets when the receiver will count as silent.
-    fn listen(&mut self, at: Time) {
+    fn schedule_silence(&mut self, at: Time) {
         let intervals = u64::from(self.controller.settings().silence);
         let answer = if self.rtt == Span::ZERO { FIRST_ROUND_TRIP } else { self.rtt };
         self.silence = if intervals > 0 { at + self.interval * intervals + answer } else { Time::NEVER };
     }
 
     /// Advances the time to `to`.
-    fn pass(&mut self, to: Time) {
+    fn advance(&mut self, to: Time) {
         loop {
             let next = self.tick.min(self.silence);
             if next > to {
                 return;
             }
             if self.tick == next {
-                self.tell(next, &RtpEvent::Tick);
-                self.wind(next);
+                self.report(next, &RtpEvent::Tick);
+                self.schedule_tick(next);
             } else {
                 if self.flight.oldest().is_some() {
-                    self.tell(next, &RtpEvent::Silence);
+                    self.report(next, &RtpEvent::Silence);
                 }
                 self.silence = next + self.interval.max(self.rtt);
             }
@@ -211,11 +211,11 @@ impl Replay {
         id
     }
 
-    fn leaves(&mut self, log: &CallLog, packet: &RtpPacket) {
+    fn on_sent(&mut self, log: &CallLog, packet: &RtpPacket) {
         let at = packet.at;
-        let tells = self.controller.settings().tells_sending;
+        let tells = self.controller.settings().report_sent;
         if let Some(size) = self.frames.remove(&(packet.ssrc, packet.timestamp)).filter(|_| tells) {
-            self.tell(at, &RtpEvent::Frame { size: Size::from_bytes(size) });
+            self.report(at, &RtpEvent::Frame { size: Size::from_bytes(size) });
         }
         let probe = self.cluster(at, packet.payload.saturating_add(packet.beside));
         let (size, payload) = (wire(log, packet), Size::from_bytes(u64::from(packet.payload)));
@@ -226,11 +226,11 @@ impl Replay {
         self.count += 1;
         if tells {
             let in_flight = Size::from_bytes(self.flight.in_flight());
-            self.tell(at, &RtpEvent::Sent { packet: sent, in_flight });
+            self.report(at, &RtpEvent::Sent { packet: sent, in_flight });
         }
     }
 
-    fn hears(&mut self, at: Time, compound: &Compound) {
+    fn on_feedback(&mut self, at: Time, compound: &Compound) {
         let Some(results) = self.flight.packet_results(at, compound) else { return };
         if let Some(rtt) = results.rtt {
             self.min_rtt = if self.rtt == Span::ZERO { rtt } else { self.min_rtt.min(rtt) };
@@ -248,8 +248,8 @@ impl Replay {
             in_flight: Size::from_bytes(self.flight.in_flight()),
             interval: Interval::Used,
         };
-        self.tell(at, &RtpEvent::Arrivals(arrivals));
-        self.listen(at);
+        self.report(at, &RtpEvent::Arrivals(arrivals));
+        self.schedule_silence(at);
     }
 
     fn gauges(&self, to: &mut dyn Gauges) {

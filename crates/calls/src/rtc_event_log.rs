@@ -184,14 +184,14 @@ impl Reader {
             field::CLUSTER => {
                 let found: ProbeCluster = parsed(message, "a probe cannot be read")?;
                 let at = self.time(found.timestamp_ms.unwrap_or_default());
-                self.room(1)?;
+                self.check_quota(1)?;
                 let (packets, bytes) = (found.min_packets.unwrap_or_default(), found.min_bytes.unwrap_or_default());
                 self.clusters.push((found.id.unwrap_or_default(), Cluster { at, packets, bytes }));
                 Ok(())
             }
             field::PROBED | field::PROBED_IN_VAIN => {
                 let found: ProbeResult = parsed(message, "a probe's result cannot be read")?;
-                self.room(1)?;
+                self.check_quota(1)?;
                 self.results.insert(found.id.unwrap_or_default());
                 Ok(())
             }
@@ -224,7 +224,7 @@ impl Reader {
     }
 
     /// Checks that this many more entries fit.
-    fn room(&self, more: usize) -> Result<(), LogError> {
+    fn check_quota(&self, more: usize) -> Result<(), LogError> {
         let log = &self.log;
         let there = log.rtp.len() + log.rtcp.len() + log.estimates.len() + self.clusters.len() + self.results.len();
         if there.saturating_add(more) > MAX_EVENTS { Err(LogError::TooLong) } else { Ok(()) }
@@ -233,7 +233,7 @@ impl Reader {
     /// Count of the entries after the first one of a batch.
     fn deltas(&self, count: Option<u32>) -> Result<usize, LogError> {
         let count = count.unwrap_or_default() as usize;
-        self.room(count.saturating_add(1))?;
+        self.check_quota(count.saturating_add(1))?;
         Ok(count)
     }
 

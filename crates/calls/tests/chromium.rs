@@ -46,8 +46,8 @@ fn packets_feedback_and_reports() {
     let trips = column(&feedback, "rtt_s");
     assert!(trips.iter().all(|rtt| rtt.is_nan() || (0.1..0.5).contains(rtt)));
     // the video's reports, and those of what is sent again
-    let told = receiver_reports(&reports);
-    let peers: Vec<_> = told.iter().filter(|series| series.labels[1].1 == "peer").collect();
+    let reported = receiver_reports(&reports);
+    let peers: Vec<_> = reported.iter().filter(|series| series.labels[1].1 == "peer").collect();
     assert_eq!(peers.len(), 2);
     for series in peers {
         assert!(column(series, "rtt_s").iter().all(|rtt| (0.1..0.3).contains(rtt)), "{series:?}");

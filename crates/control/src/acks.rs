@@ -9,10 +9,10 @@ use paceline_units::{Span, Time};
 
 /// The longest time in seconds between packets while there is data to send: TFRC's t_mbi (RFC 5348 section 4.3). The
 /// sources of the schemes on this machine give no minimum rate.
-pub const LONGEST_GAP: f64 = 64.0;
+pub const MAX_GAP: f64 = 64.0;
 
 /// The shortest time between packets in seconds: the clock's resolution, a nanosecond.
-pub const SHORTEST_GAP: f64 = 1e-9;
+pub const MIN_GAP: f64 = 1e-9;
 
 /// Events from the machine to its controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -86,7 +86,7 @@ pub struct AckSettings {
 
 /// A controller for the machine of per-packet acknowledgements.
 pub trait AckController: Controller<Feedback = AckEvent> {
-    /// The allowed rate in packets per second: finite, from one packet in [`LONGEST_GAP`] to one in [`SHORTEST_GAP`].
+    /// The allowed rate in packets per second: finite, from one packet in [`MAX_GAP`] to one in [`MIN_GAP`].
     fn rate(&self) -> f64;
     /// When to call [`AckController::on_timer`], if at all; queried again after each call.
     fn next_timer(&self) -> Option<Time> {

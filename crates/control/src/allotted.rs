@@ -18,7 +18,7 @@ impl Allotted {
     /// the leader.
     #[must_use]
     pub fn new(settings: RtpSettings) -> Allotted {
-        let plain = RtpSettings { silence: 0, tick: Span::ZERO, tells_sending: false, probes: false, ..settings };
+        let plain = RtpSettings { silence: 0, tick: Span::ZERO, report_sent: false, probes: false, ..settings };
         Allotted { settings: plain, rate: None }
     }
 }

@@ -467,7 +467,7 @@ impl WindowController for Bbr {
     fn send_quantum(&self) -> u32 {
         (self.quantum() * self.smss) as u32
     }
-    fn holds_back(&self) -> bool {
+    fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt
     }
     fn draw_from(&mut self, stream: Stream) {

@@ -93,7 +93,7 @@ enum AckPhase {
 
 /// A state that losses have ended, restored if the losses were spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Left {
+enum UndoState {
     Startup,
     ProbeUp,
 }
@@ -149,7 +149,7 @@ pub struct Bbr3 {
     /// Separate losses in this round trip, and the sequence number after the newest lost segment.
     loss_ranges: u32,
     loss_end: u32,
-    undo_state: Option<Left>,
+    undo_state: Option<UndoState>,
     undo_bw_shortterm: f64,
     undo_inflight_shortterm: f64,
     undo_inflight_longterm: f64,
@@ -405,7 +405,7 @@ impl WindowController for Bbr3 {
     fn send_quantum(&self) -> u32 {
         self.send_quantum as u32
     }
-    fn holds_back(&self) -> bool {
+    fn limits_itself(&self) -> bool {
         self.state == State::ProbeRtt // HandleProbeRTT's MarkConnectionAppLimited
     }
     fn draw_from(&mut self, stream: Stream) {

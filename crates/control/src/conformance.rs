@@ -2,7 +2,7 @@
 //! `paceline conform`, and for the tests of compiled-in controllers.
 
 use crate::rtp::{
-    Arrivals, Fate, MediaController, PacketFate, RtpEvent, RtpFeedback, RtpReport, RtpSession, SentPacket,
+    Arrivals, Fate, MediaController, PacketResult, RtpEvent, RtpFeedback, RtpReport, RtpSession, SentPacket,
 };
 use crate::{
     Controller, GaugeUnit, Gauges, Interval, LostSegment, Machine, ParameterError, PathView, Profile, RateController,
@@ -292,15 +292,15 @@ fn media(mut controller: RtpController, scripted: &mut Scripted, events: u32) ->
         scripted.goes_on();
         let event = match number {
             1 => RtpEvent::Started(RtpSession { packet: Size(1000), interval: Span::from_secs(5) }),
-            _ => rtp_event(scripted, &mut sent, settings.feedback, settings.tells_sending),
+            _ => rtp_event(scripted, &mut sent, settings.feedback, settings.report_sent),
         };
         controller.on_feedback(&event, &scripted.view);
-        let (rate, filling) = (controller.rate(), controller.filling());
+        let (rate, padding_rate) = (controller.rate(), controller.padding_rate());
         if !(rate.is_finite() && rate > 0.0) {
             return unfit(number, &event, format!("the rate is {rate}"));
         }
-        if !(filling.is_finite() && filling >= 0.0) {
-            return unfit(number, &event, format!("it fills up to {filling}"));
+        if !(padding_rate.is_finite() && padding_rate >= 0.0) {
+            return unfit(number, &event, format!("it fills up to {padding_rate}"));
         }
         for _ in 0..100 {
             let Some(probe) = controller.next_probe() else { break };
@@ -315,15 +315,15 @@ fn media(mut controller: RtpController, scripted: &mut Scripted, events: u32) ->
     Ok(())
 }
 
-fn rtp_event(scripted: &mut Scripted, sent: &mut u32, feedback: RtpFeedback, tells_sending: bool) -> RtpEvent {
+fn rtp_event(scripted: &mut Scripted, sent: &mut u32, feedback: RtpFeedback, report_sent: bool) -> RtpEvent {
     let now = scripted.view.now;
     let draws = &mut scripted.draws;
     let kind = (draws.0.unit() * 8.0) as u32;
     match (kind, feedback) {
         (0, _) => RtpEvent::Silence,
         (1, _) => RtpEvent::Tick,
-        (2, _) if tells_sending => RtpEvent::Frame { size: Size(draws.one_of(&[1, 1000, 1_000_000])) },
-        (3, _) if tells_sending => {
+        (2, _) if report_sent => RtpEvent::Frame { size: Size(draws.one_of(&[1, 1000, 1_000_000])) },
+        (3, _) if report_sent => {
             *sent += 1;
             let packet = SentPacket { number: *sent, size: Size(1000), payload: Size(900), ..SentPacket::default() };
             RtpEvent::Sent { packet, in_flight: Size(draws.one_of(&[0, 1000, 1_000_000_000])) }
@@ -352,7 +352,7 @@ fn rtp_event(scripted: &mut Scripted, sent: &mut u32, feedback: RtpFeedback, tel
 }
 
 /// A packet sent within the last second; its arrival time is by another clock.
-fn packet(draws: &mut Draws, now: Time, sent: &mut u32) -> PacketFate {
+fn packet(draws: &mut Draws, now: Time, sent: &mut u32) -> PacketResult {
     *sent += 1;
     let left = Time(now.0.saturating_sub(draws.one_of(&[0, 1_000_000, 100_000_000, 1_000_000_000])));
     let at = Time(left.0 + draws.one_of(&[0, 1, 20_000_000, 3_000_000_000, 1_000_000_000_000]));
@@ -364,7 +364,7 @@ fn packet(draws: &mut Draws, now: Time, sent: &mut u32) -> PacketFate {
     };
     let size = Size(draws.one_of(&[1, 60, 1200, 65_535]));
     let packet = SentPacket { number: *sent, size, payload: Size(size.0 / 2), ends_frame: draws.is(), probe: None };
-    PacketFate { sent: left, packet, fate }
+    PacketResult { sent: left, packet, fate }
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ pub struct Copa {
 
     // ---- mode
     /// 1/delta, in segments.
-    aim: f64,
+    inverse_delta: f64,
     competing: bool,
     /// How long it has been competing, up to the previous acknowledgement.
     competed: Span,
@@ -153,7 +153,7 @@ impl Copa {
         let queue = standing - min_rtt;
         self.switch_mode(queue, min_rtt, standing, path.now);
         // cwnd / RTTstanding <= 1 / (delta dq); with dq = 0 every rate is too low
-        let grows = self.cwnd * queue <= self.aim * standing;
+        let grows = self.cwnd * queue <= self.inverse_delta * standing;
         if self.slow_start {
             if grows {
                 self.cwnd += if limited { acked } else { 0.0 };
@@ -171,7 +171,7 @@ impl Copa {
             self.turn(to);
             self.began_with = Some(self.cwnd);
         }
-        let step = self.velocity * acked / (self.cwnd / self.aim);
+        let step = self.velocity * acked / (self.cwnd / self.inverse_delta);
         match to {
             Direction::Up if limited => self.cwnd += step,
             Direction::Down => self.cwnd = (self.cwnd - step).max(MIN_CWND),
@@ -192,7 +192,7 @@ impl Copa {
             self.velocity *= 2.0;
         }
         // within a round trip the window changes by at most itself (the authors' code; mvfst has no such bound)
-        if self.velocity > self.cwnd / self.aim {
+        if self.velocity > self.cwnd / self.inverse_delta {
             self.velocity = (self.velocity / 2.0).max(1.0);
         }
     }
@@ -222,13 +222,13 @@ impl Copa {
         }
         self.competing = !self.slow_start && now.since(self.emptied) > self.srtt * self.empties_within;
         if !self.competing {
-            self.aim = 1.0 / self.delta;
+            self.inverse_delta = 1.0 / self.delta;
         } else if lost && self.halved.is_none_or(|then| now.since(then) > self.srtt) {
-            self.aim = (self.aim / 2.0).max(1.0 / self.delta);
+            self.inverse_delta = (self.inverse_delta / 2.0).max(1.0 / self.delta);
             self.halved = Some(now);
             self.lost_in_round = true;
         } else if was && self.rounds.start && !core::mem::take(&mut self.lost_in_round) {
-            self.aim += 1.0;
+            self.inverse_delta += 1.0;
         }
     }
 }
@@ -265,7 +265,7 @@ impl Build for Copa {
             direction: Direction::None,
             same: 0,
             began_with: None,
-            aim: 1.0 / values[0],
+            inverse_delta: 1.0 / values[0],
             competing: false,
             competed: Span::ZERO,
             acked_at: Time::ZERO,
@@ -314,7 +314,7 @@ impl Controller for Copa {
         to.bits_per_second("pacing_rate", known(8.0 * self.pacing_rate()));
         to.seconds("min_rtt", trips.map_or(f64::NAN, |(min_rtt, _)| min_rtt));
         to.seconds("queueing_delay", trips.map_or(f64::NAN, |(min_rtt, standing)| standing - min_rtt));
-        to.number("delta", 1.0 / self.aim);
+        to.number("delta", 1.0 / self.inverse_delta);
         to.number("velocity", self.velocity);
         to.number("competing", f64::from(u8::from(self.competing)));
         to.seconds("competed", self.competed.as_secs_f64());

@@ -5,7 +5,8 @@
 //! - A flow without a limit has an infinite desired rate (as appendix C says of bulk transfers); by section 5.2 it
 //!   would be its current rate, and no flow could gain from capacity that another finds.
 //! - `S_CR` is at most the sum of all desired rates, since no flow can use more.
-//! - `FSE_R` is the rate that a flow has set from its share, within its own bounds ([`FlowStateExchange::took`]).
+//! - `FSE_R` is the rate that a flow has set from its share, within its own bounds
+//!   ([`FlowStateExchange::set_actual_rate`]).
 
 use paceline_units::{Span, Time};
 
@@ -99,7 +100,7 @@ impl FlowStateExchange {
     }
 
     /// Sets the rate of a flow whose own bounds changed its share.
-    pub fn took(&mut self, flow: usize, rate: f64) {
+    pub fn set_actual_rate(&mut self, flow: usize, rate: f64) {
         self.flows[flow].rate = rate;
     }
 

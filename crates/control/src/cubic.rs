@@ -150,7 +150,7 @@ impl Cubic {
     fn look(&mut self, rtt: Option<Span>, delay_min: Span, path: &PathView) {
         let first = self.ssthresh.is_infinite();
         match self.slow_start.on_ack(rtt, delay_min, self.cwnd, first, path) {
-            Verdict::On => return,
+            Verdict::Continue => return,
             Verdict::Drain(window) => {
                 self.cwnd = self.cwnd.min(window);
                 return;

@@ -124,7 +124,7 @@ pub struct Needs {
     pub pacing: bool,
     /// That rate, not acknowledgements, clocks sending: the window only bounds what is in flight, well above the path's
     /// capacity.
-    pub rate_leads: bool,
+    pub rate_clocked: bool,
     /// The form of ECN feedback; `Off`: the flow decides.
     pub ecn: Ecn,
     /// Segments are sent as ECT(1), for queues that separate L4S traffic (RFC 9331).
@@ -133,11 +133,11 @@ pub struct Needs {
 
 impl Needs {
     /// No needs.
-    pub const NONE: Needs = Needs { deliveries: false, pacing: false, rate_leads: false, ecn: Ecn::Off, l4s: false };
+    pub const NONE: Needs = Needs { deliveries: false, pacing: false, rate_clocked: false, ecn: Ecn::Off, l4s: false };
     /// Deliveries and pacing: for a path model that sets the window.
     pub const MODEL: Needs = Needs { deliveries: true, pacing: true, ..Needs::NONE };
     /// For a path model that sets the rate.
-    pub const RATE_MODEL: Needs = Needs { rate_leads: true, ..Needs::MODEL };
+    pub const RATE_MODEL: Needs = Needs { rate_clocked: true, ..Needs::MODEL };
 }
 
 /// The maximum of a series over a window, kept as three samples (K. Nichols' filter, Linux's `lib/minmax.c`). When the

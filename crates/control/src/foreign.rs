@@ -26,7 +26,7 @@ pub type Media = dyn MediaController<Feedback = RtpEvent> + Send;
 
 /// The arguments for making a controller.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Given {
+pub struct ControllerArgs {
     /// The name of the flow that it controls, for messages.
     pub flow: String,
     /// Which implementation to follow.
@@ -36,7 +36,7 @@ pub struct Given {
 }
 
 /// Makes a controller, or returns why it cannot; `Stream` supplies its random draws.
-pub type Make<C> = Box<dyn Fn(&Given, Stream) -> Result<Box<C>, String> + Send + Sync>;
+pub type Make<C> = Box<dyn Fn(&ControllerArgs, Stream) -> Result<Box<C>, String> + Send + Sync>;
 
 /// How to make the controllers of a foreign scheme, and what is known before any is made.
 pub struct Foreign {
@@ -118,7 +118,7 @@ pub struct Lazy<C: ?Sized + 'static, S> {
     make: &'static Make<C>,
     gauges: &'static [(&'static str, GaugeUnit)],
     settings: S,
-    given: Given,
+    args: ControllerArgs,
     stream: Stream,
     /// Time between frames, if set.
     frames: Option<Span>,
@@ -128,25 +128,25 @@ pub struct Lazy<C: ?Sized + 'static, S> {
 impl<C: ?Sized, S: Copy> Clone for Lazy<C, S> {
     /// A clone that has not begun: each run's machine starts from one.
     fn clone(&self) -> Self {
-        Lazy { given: self.given.clone(), controller: None, ..*self }
+        Lazy { args: self.args.clone(), controller: None, ..*self }
     }
 }
 
 impl<C: ?Sized, S: fmt::Debug> fmt::Debug for Lazy<C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Foreign").field("given", &self.given).field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Foreign").field("args", &self.args).field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
 impl<C: ?Sized, S> Lazy<C, S> {
     fn new(of: &'static Foreign, (make, settings): (&'static Make<C>, S), profile: Profile, values: &[f64]) -> Self {
-        let given = Given { flow: String::new(), profile, values: values.to_vec() };
-        Lazy { make, gauges: &of.gauges, settings, given, stream: Stream::new(0, ""), frames: None, controller: None }
+        let args = ControllerArgs { flow: String::new(), profile, values: values.to_vec() };
+        Lazy { make, gauges: &of.gauges, settings, args, stream: Stream::new(0, ""), frames: None, controller: None }
     }
 
     /// Sets the flow that it belongs to.
     pub fn belongs_to(&mut self, flow: &str) {
-        flow.clone_into(&mut self.given.flow);
+        flow.clone_into(&mut self.args.flow);
     }
 
     #[inline(always)]
@@ -159,9 +159,9 @@ impl<C: ?Sized, S> Lazy<C, S> {
 
     #[cold]
     fn begin(&mut self, at: Time) {
-        match (self.make)(&self.given, self.stream) {
+        match (self.make)(&self.args, self.stream) {
             Ok(made) => self.controller = Some(made),
-            Err(problem) => Failure { flow: self.given.flow.clone(), at, problem }.end_run(),
+            Err(problem) => Failure { flow: self.args.flow.clone(), at, problem }.end_run(),
         }
     }
 
@@ -265,8 +265,8 @@ impl WindowController for ForeignWindow {
     fn send_quantum(&self) -> u32 {
         self.get().map_or(0, WindowController::send_quantum)
     }
-    fn holds_back(&self) -> bool {
-        self.get().is_some_and(WindowController::holds_back)
+    fn limits_itself(&self) -> bool {
+        self.get().is_some_and(WindowController::limits_itself)
     }
     fn draw_from(&mut self, stream: Stream) {
         self.stream = stream;
@@ -329,8 +329,8 @@ impl MediaController for ForeignMedia {
     fn window(&self) -> Option<Size> {
         self.get()?.window()
     }
-    fn filling(&self) -> f64 {
-        self.get().map_or(0.0, MediaController::filling)
+    fn padding_rate(&self) -> f64 {
+        self.get().map_or(0.0, MediaController::padding_rate)
     }
     fn draw_from(&mut self, stream: Stream) {
         self.stream = stream;

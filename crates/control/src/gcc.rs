@@ -22,8 +22,7 @@ mod trendline;
 
 use crate::coupled::CoupledRate;
 use crate::rtp::{
-    Arrivals, Fate, FeedbackConfig, FeedbackFormat, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback,
-    RtpSettings,
+    self, Arrivals, Fate, FeedbackConfig, FeedbackFormat, MediaController, Probe, RtpEvent, RtpFeedback, RtpSettings,
 };
 use crate::tfrc::{own, own_switch};
 use crate::{Build, Controller, EncoderRate, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
@@ -121,7 +120,7 @@ impl Gcc {
     }
 
     /// `None` if the packet's fate is unknown, or its arrival time was not reported.
-    fn packet_result(&self, packet: &PacketFate) -> Option<PacketResult> {
+    fn packet_result(&self, packet: &rtp::PacketResult) -> Option<PacketResult> {
         let arrived = match packet.fate {
             Fate::Arrived { at, .. } => Some(at?),
             Fate::Lost => None,
@@ -201,7 +200,7 @@ impl Controller for Gcc {
         to.number("inherent_loss", inherent_loss);
         to.number("loss_limited", f64::from(u8::from(send.loss_state() != State::Delay)));
         to.number("application_limited", f64::from(u8::from(alr)));
-        to.number("pushback", self.network.left());
+        to.number("pushback", self.network.pushback_ratio());
         to.gauge("window", crate::GaugeUnit::Bytes, pushback.window().unwrap_or(f64::NAN));
     }
 }
@@ -216,18 +215,18 @@ impl MediaController for Gcc {
         Some(Rate(self.network.encoding() as u64))
     }
 
-    fn filling(&self) -> f64 {
+    fn padding_rate(&self) -> f64 {
         self.network.padding() / 8.0
     }
 
     fn next_probe(&mut self) -> Option<Probe> {
-        let order = self.network.next_order()?;
-        self.clusters.push_back(Cluster { id: order.id, packets: order.packets, bytes: order.bytes });
+        let probe = self.network.next_probe()?;
+        self.clusters.push_back(Cluster { id: probe.id, packets: probe.packets, bytes: probe.bytes });
         if self.clusters.len() > CLUSTERS {
             self.clusters.pop_front();
         }
-        let bytes = Size::from_bytes(order.bytes as u64);
-        Some(Probe { id: order.id, rate: Rate(order.rate as u64), bytes, packets: order.packets })
+        let bytes = Size::from_bytes(probe.bytes as u64);
+        Some(Probe { id: probe.id, rate: Rate(probe.rate as u64), bytes, packets: probe.packets })
     }
 
     /// Appendix A of RFC 8699: A_hat.
@@ -243,7 +242,7 @@ impl MediaController for Gcc {
         RtpSettings {
             feedback: RtpFeedback::Arrivals,
             feedback_config: FEEDBACK,
-            tells_sending: true,
+            report_sent: true,
             tick: PROCESS,
             burst: BURST,
             even: true,

@@ -53,7 +53,7 @@ pub use foreign::{Failure, Foreign};
 pub use parameter::{EncoderRate, Idle, Kind, Parameter, Setting};
 pub use registry::{AcksController, RtpController, TcpController, TfrcController};
 pub use rtp::{
-    Arrivals, Fate, FrameTime, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback, RtpReport, RtpSession,
+    Arrivals, Fate, FrameTime, MediaController, PacketResult, Probe, RtpEvent, RtpFeedback, RtpReport, RtpSession,
     RtpSettings, SentPacket,
 };
 pub use scheme::{Build, Machine, ParameterError, Profile, Recovery, Scheme, UnknownScheme, VARIANT};

@@ -97,7 +97,7 @@ pub struct Decision {
 }
 
 /// Decides once per interval.
-pub trait Decide {
+pub trait Policy {
     /// The connection is established; `window` is the initial window in segments.
     fn begin(&mut self, window: f64, path: &PathView) -> Decision;
     /// An interval has ended; `now` is the decision in force.
@@ -123,7 +123,7 @@ pub struct Monitor<D> {
     end: u32,
 }
 
-impl<D: Decide> Monitor<D> {
+impl<D: Policy> Monitor<D> {
     /// Calls `by` at each `every`; `pacing`: segments leave at its rate.
     pub fn new(by: D, every: Every, pacing: bool) -> Monitor<D> {
         Monitor {
@@ -172,7 +172,7 @@ impl<D: Decide> Monitor<D> {
     }
 }
 
-impl<D: Decide> Controller for Monitor<D> {
+impl<D: Policy> Controller for Monitor<D> {
     type Feedback = TcpEvent;
 
     fn on_feedback(&mut self, event: &TcpEvent, path: &PathView) {
@@ -200,7 +200,7 @@ impl<D: Decide> Controller for Monitor<D> {
     }
 }
 
-impl<D: Decide> WindowController for Monitor<D> {
+impl<D: Policy> WindowController for Monitor<D> {
     fn window(&self) -> f64 {
         self.decision.window
     }

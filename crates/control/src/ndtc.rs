@@ -10,7 +10,7 @@ pub mod frames;
 pub mod law;
 
 use crate::rtp::{
-    Arrivals, FeedbackConfig, FrameTime, MediaController, PacketFate, RtpEvent, RtpFeedback, RtpSession, RtpSettings,
+    Arrivals, FeedbackConfig, FrameTime, MediaController, PacketResult, RtpEvent, RtpFeedback, RtpSession, RtpSettings,
 };
 use crate::tfrc::{own, own_whole};
 use crate::{Build, Controller, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
@@ -123,7 +123,7 @@ impl Ndtc {
 }
 
 /// The fields of a packet that matter here.
-fn packet(fate: &PacketFate) -> Packet {
+fn packet(fate: &PacketResult) -> Packet {
     let packet = &fate.packet;
     Packet {
         number: packet.number,

@@ -5,7 +5,7 @@
 //! that one more packet is sent per round trip; a loss doubles it, once for all packets then in flight. See
 //! docs/controllers/rap.md.
 
-use crate::acks::{AckController, AckEvent, AckSettings, Estimator, LONGEST_GAP, Pacing, SHORTEST_GAP};
+use crate::acks::{AckController, AckEvent, AckSettings, Estimator, MAX_GAP, MIN_GAP, Pacing};
 use crate::{Build, Controller, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::{Span, Time};
 
@@ -129,7 +129,7 @@ impl Rap {
     }
 
     fn set(&mut self, gap: f64) {
-        self.gap = gap.clamp(SHORTEST_GAP, LONGEST_GAP);
+        self.gap = gap.clamp(MIN_GAP, MAX_GAP);
     }
 }
 
@@ -219,7 +219,7 @@ impl AckController for Rap {
     #[inline]
     fn rate(&self) -> f64 {
         let gap = self.fine.map_or(self.gap, |fine| fine.ratio() * self.gap);
-        1.0 / gap.clamp(SHORTEST_GAP, LONGEST_GAP)
+        1.0 / gap.clamp(MIN_GAP, MAX_GAP)
     }
 
     fn settings(&self) -> AckSettings {

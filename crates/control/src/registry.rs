@@ -94,7 +94,7 @@ registry! {
     /// Any of the window controllers, dispatched by `match`.
     TcpController: WindowController<TcpEvent>[
         window -> f64, threshold -> f64, base_rtt -> Option<f64>, needs -> Needs, pacing_rate -> f64, send_quantum -> u32,
-        holds_back -> bool
+        limits_itself -> bool
     ](
         on_delivery(sample: &RateSample, path: &PathView), on_delivery_fast(sample: &RateSample, now: Time) -> bool,
         on_lost(lost: &LostSegment, path: &PathView),
@@ -140,7 +140,7 @@ registry! {
 registry! {
     /// Any of the controllers for RTP's machine, dispatched by `match`.
     RtpController: MediaController<RtpEvent>[
-        rate -> f64, target -> Option<Rate>, settings -> RtpSettings, window -> Option<Size>, filling -> f64,
+        rate -> f64, target -> Option<Rate>, settings -> RtpSettings, window -> Option<Size>, padding_rate -> f64,
         coupled -> Option<CoupledRate>
     ](
         draw_from(stream: Stream), frames_every(period: Span), frame_time(size: Size) -> Option<FrameTime>,

@@ -68,7 +68,7 @@ pub struct SentPacket {
 
 /// A sent packet and what feedback says of it (libwebrtc's `PacketResult`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PacketFate {
+pub struct PacketResult {
     /// When it was sent.
     pub sent: Time,
     /// The packet as sent.
@@ -77,7 +77,7 @@ pub struct PacketFate {
     pub fate: Fate,
 }
 
-impl PacketFate {
+impl PacketResult {
     /// Size on the wire, with all headers.
     #[must_use]
     pub fn size(&self) -> Size {
@@ -89,7 +89,7 @@ impl PacketFate {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arrivals {
     /// Packets whose fate became known with this feedback, in sending order. Each packet is reported once.
-    pub packets: Vec<PacketFate>,
+    pub packets: Vec<PacketResult>,
     /// Round-trip time of the newest packet received, without the receiver's feedback delay; `None` if the feedback
     /// does not give it. Transport-wide feedback carries no time of its own, so the receiver's wait after the last
     /// reported arrival is included.
@@ -142,12 +142,12 @@ pub enum RtpEvent {
     Silence,
     /// [`RtpSettings::tick`] has passed since the start or the previous tick.
     Tick,
-    /// The application wrote a frame; only with [`RtpSettings::tells_sending`].
+    /// The application wrote a frame; only with [`RtpSettings::report_sent`].
     Frame {
         /// Its bytes on the wire, with all headers.
         size: Size,
     },
-    /// A data packet was sent; only with [`RtpSettings::tells_sending`].
+    /// A data packet was sent; only with [`RtpSettings::report_sent`].
     Sent {
         /// The packet.
         packet: SentPacket,
@@ -216,7 +216,7 @@ pub struct RtpSettings {
     /// A packet is lost once a packet sent this many packets later has arrived.
     pub reordering: u32,
     /// Whether to report [`RtpEvent::Sent`] and [`RtpEvent::Frame`].
-    pub tells_sending: bool,
+    pub report_sent: bool,
     /// Interval of [`RtpEvent::Tick`]; zero: none.
     pub tick: Span,
     /// Packets may leave in a burst of as much as the rate sends in this time.
@@ -246,7 +246,7 @@ impl RtpSettings {
         feedback_interval: RtpSettings::FEEDBACK_INTERVAL,
         feedback_config: FeedbackConfig::PLAIN,
         reordering: RtpSettings::REORDERING,
-        tells_sending: false,
+        report_sent: false,
         tick: Span::ZERO,
         burst: Span::ZERO,
         l4s: false,
@@ -284,7 +284,7 @@ pub trait MediaController: Controller<Feedback = RtpEvent> {
         None
     }
     /// The rate, in bytes on the wire per second, up to which the machine adds padding packets.
-    fn filling(&self) -> f64 {
+    fn padding_rate(&self) -> f64 {
         0.0
     }
     /// Sets the stream of its random draws. Called before [`RtpEvent::Started`].
@@ -330,8 +330,8 @@ impl<C: MediaController> MediaController for Box<C> {
     fn window(&self) -> Option<Size> {
         (**self).window()
     }
-    fn filling(&self) -> f64 {
-        (**self).filling()
+    fn padding_rate(&self) -> f64 {
+        (**self).padding_rate()
     }
     fn draw_from(&mut self, stream: Stream) {
         (**self).draw_from(stream);

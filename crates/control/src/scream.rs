@@ -71,7 +71,7 @@ const SETTINGS: RtpSettings = RtpSettings {
     feedback_interval: Span::from_millis(40),
     feedback_config: FeedbackConfig { packets: 16, frames: true, ..FeedbackConfig::PLAIN },
     reordering: RtpSettings::REORDERING,
-    tells_sending: true,
+    report_sent: true,
     tick: Span::from_millis(10),
     burst: Span::ZERO,
     l4s: false,

@@ -24,8 +24,8 @@ pub(crate) const HYSTART_PLUS_PLUS: f64 = 2.0;
 /// What an acknowledgement implies for slow start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Verdict {
-    /// Go on: the path is not known to be full.
-    On,
+    /// Continue: the path is not known to be full.
+    Continue,
     /// The path is full: the threshold becomes the window.
     Leave,
     /// Drain the queue that slow start has built: the window becomes this, in segments.
@@ -113,13 +113,13 @@ impl SlowStart {
         first: bool,
         path: &PathView,
     ) -> Verdict {
-        let Some(rtt) = rtt else { return Verdict::On };
+        let Some(rtt) = rtt else { return Verdict::Continue };
         let full = match self {
             SlowStart::Standard => false,
             SlowStart::Hystart(hystart) => hystart.on_ack(rtt, min_rtt, window, path),
             SlowStart::HystartPlusPlus(hystart) => first && hystart.on_ack(rtt, path),
             SlowStart::Search(search) => return search.on_ack(rtt, window, path),
         };
-        if full { Verdict::Leave } else { Verdict::On }
+        if full { Verdict::Leave } else { Verdict::Continue }
     }
 }

@@ -126,7 +126,7 @@ pub trait WindowController: Controller<Feedback = TcpEvent> {
     }
     /// Whether the controller itself limits its rate now, so that delivery samples of segments sent now do not measure
     /// the path.
-    fn holds_back(&self) -> bool {
+    fn limits_itself(&self) -> bool {
         false
     }
     /// Sets the stream of its random draws. Called once, before any event.
@@ -184,8 +184,8 @@ impl<C: WindowController> WindowController for Box<C> {
         (**self).send_quantum()
     }
     #[inline]
-    fn holds_back(&self) -> bool {
-        (**self).holds_back()
+    fn limits_itself(&self) -> bool {
+        (**self).limits_itself()
     }
     fn draw_from(&mut self, stream: Stream) {
         (**self).draw_from(stream);

@@ -122,7 +122,7 @@ pub struct Settings {
     /// History discounting (RFC 5348 section 5.5).
     pub discounting: bool,
     /// NDUPACK: a packet is lost after this many later packets (RFC 5348 section 5.1).
-    pub overtaken: u32,
+    pub ndupack: u32,
     /// Round-trip times' worth of packets that may be sent in one burst to catch up (T of RFC 5348 section 4.6).
     pub burst: f64,
     /// Gaps between packets are multiplied by uniform draws from 1 - this to 1 + this (ns-2's `overhead_`).
@@ -132,7 +132,7 @@ pub struct Settings {
     /// b of the equation: packets that each acknowledgement of the modelled TCP covers.
     pub per_ack: PerAck,
     /// The flow may open several connections: each packet carries its connection's number.
-    pub several: bool,
+    pub multiple_connections: bool,
 }
 
 const EACH: usize = Profile::ALL.len();
@@ -227,12 +227,12 @@ impl Settings {
     pub const PLAIN: Settings = Settings {
         law: Law::Rfc5348,
         discounting: true,
-        overtaken: 3,
+        ndupack: 3,
         burst: 1.0,
         gap_jitter: 0.0,
         granularity: Span::ZERO,
         per_ack: PerAck::ONE,
-        several: false,
+        multiple_connections: false,
     };
 
     /// The settings from the values of [`COMMON`].
@@ -240,12 +240,12 @@ impl Settings {
         Settings {
             law: Law::ALL[(values[0] as usize).min(Law::ALL.len() - 1)],
             discounting: values[2] == 1.0,
-            overtaken: values[3] as u32,
+            ndupack: values[3] as u32,
             burst: values[4],
             gap_jitter: values[5],
             granularity: Span::from_secs_f64(values[6]),
             per_ack: PerAck::new(values[7]).unwrap_or(PerAck::ONE),
-            several: false,
+            multiple_connections: false,
         }
     }
 }
@@ -301,7 +301,7 @@ impl<E: Equation> Tfrc<E> {
             Law::Ns2 => (State::Ns2(Ns2::new()), 0.95), // df_
         };
         let damping = Damping { on: values[1] >= 0.5, keep, mean: None, factor: 1.0 };
-        let settings = Settings { several: equation.connections().is_some(), ..settings };
+        let settings = Settings { multiple_connections: equation.connections().is_some(), ..settings };
         Tfrc { settings, state, damping, equation, p: f64::NAN, receive_rate: f64::NAN, floor: 0.0 }
     }
 

@@ -5,7 +5,7 @@
 //! sender works in rounds of fixed length and keeps its rate within a round. docs/controllers/tfrcp.md says how details
 //! that the paper leaves open are decided.
 
-use crate::acks::{AckController, AckEvent, AckSettings, Estimator, LONGEST_GAP, Pacing, SHORTEST_GAP};
+use crate::acks::{AckController, AckEvent, AckSettings, Estimator, MAX_GAP, MIN_GAP, Pacing};
 use crate::models::{LossRate, PerAck, Seconds, TcpPath, Window, reno};
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::{Span, Time};
@@ -81,16 +81,16 @@ impl Tfrcp {
     }
 
     fn set(&mut self, rate: f64) {
-        self.rate = rate.clamp(1.0 / LONGEST_GAP, 1.0 / SHORTEST_GAP);
+        self.rate = rate.clamp(1.0 / MAX_GAP, 1.0 / MIN_GAP);
     }
 
     fn end(&mut self, path: &PathView) {
-        let Round { sent, received: came, lost } = self.round;
+        let Round { sent, received, lost } = self.round;
         let allowed = self.rate * path.now.since(self.began).as_secs_f64();
         if lost > 0 {
-            self.p = lost as f64 / (lost + came) as f64;
+            self.p = lost as f64 / (lost + received) as f64;
             self.set(self.equation(path));
-        } else if came > 0 {
+        } else if received > 0 {
             self.p = 0.0;
             if sent as f64 >= USED * allowed {
                 self.set(2.0 * self.rate);

@@ -198,9 +198,9 @@ fn section_2_2_without_a_nearly_empty_queue_it_competes() {
 
 fn competes_until_the_queue_is_nearly_empty(mut driven: Driven) {
     // one round trip more: it competes, and 1/delta grows by one with each
-    for aim in [2.0, 3.0, 4.0, 5.0] {
+    for inverse_delta in [2.0, 3.0, 4.0, 5.0] {
         driven.ack(100, 200, 100, true);
-        assert_eq!((1.0 / driven.gauge("delta"), driven.gauge("competing")), (aim, 1.0));
+        assert_eq!((1.0 / driven.gauge("delta"), driven.gauge("competing")), (inverse_delta, 1.0));
     }
     driven.ack(10, 200, 100, false);
     assert_eq!(driven.gauge("delta"), 0.2, "not within one");

@@ -244,11 +244,11 @@ fn linux_cuts_the_window() {
     cubic.on_feedback(&LOST, &path(2.0, 100, 10)); // 70 * 1741 / 2048 = 59.5
     assert_eq!(state(&cubic), (49.0, 49.0, 59.0));
     cubic.on_feedback(&TcpEvent::Timeout(Threshold::Cut), &path(3.0, 100, 10));
-    let (window, threshold, most) = state(&cubic);
-    assert!((window, threshold) == (1.0, 34.0) && most.is_nan(), "{most}");
-    let mut least = open(Profile::Linux, 2.0);
-    least.on_feedback(&LOST, &path(1.0, 100, 2));
-    assert_eq!(state(&least), (2.0, 2.0, 2.0));
+    let (window, threshold, w_max) = state(&cubic);
+    assert!((window, threshold) == (1.0, 34.0) && w_max.is_nan(), "{w_max}");
+    let mut narrow = open(Profile::Linux, 2.0);
+    narrow.on_feedback(&LOST, &path(1.0, 100, 2));
+    assert_eq!(state(&narrow), (2.0, 2.0, 2.0));
 }
 
 /// `bictcp_update` after a loss at 100: K = cbrt(30 / (410/1024)) = 4.2158 s, a least round trip ahead the cubic is 27 whole
@@ -285,9 +285,9 @@ fn linux_before_the_first_loss() {
     assert_eq!(cubic.window(), from + 1.0);
 }
 
-/// A round of samples of `least` ms, then one of `rtt` ms, `gap` seconds from acknowledgement to acknowledgement.
-fn hystart(cubic: &mut TcpController, least: u64, rtt: u64, samples: u32, at: f64, gap: f64) {
-    let told = |segment: u32, rtt: u64, at: f64, cubic: &mut TcpController| {
+/// A round of samples of `min_rtt` ms, then one of `rtt` ms, `gap` seconds from acknowledgement to acknowledgement.
+fn hystart(cubic: &mut TcpController, min_rtt: u64, rtt: u64, samples: u32, at: f64, gap: f64) {
+    let ack = |segment: u32, rtt: u64, at: f64, cubic: &mut TcpController| {
         let in_flight = 5; // the window stands still
         let mut path = path(at, rtt, in_flight);
         (path.acked, path.next) = (segment, segment + 100);
@@ -295,9 +295,9 @@ fn hystart(cubic: &mut TcpController, least: u64, rtt: u64, samples: u32, at: f6
         cubic.on_feedback(&event, &path);
     };
     // the connection's first round ends beyond segment 100, where its SYN left it
-    told(101, least, at, cubic);
+    ack(101, min_rtt, at, cubic);
     for n in 0..samples {
-        told(202 + n, rtt, at + 1.0 + gap * f64::from(n), cubic);
+        ack(202 + n, rtt, at + 1.0 + gap * f64::from(n), cubic);
     }
 }
 
@@ -305,7 +305,7 @@ fn hystart(cubic: &mut TcpController, least: u64, rtt: u64, samples: u32, at: f6
 /// eight samples, from a window of 16 on.
 #[test]
 fn linux_hystart_by_the_delay() {
-    for (least, rtt, ends) in [
+    for (min_rtt, rtt, ends) in [
         (40, 45, false),
         (40, 46, true), // 40 + 5
         (10, 14, false),
@@ -315,9 +315,9 @@ fn linux_hystart_by_the_delay() {
     ] {
         for (window, samples, looked) in [(16.0, 9, true), (16.0, 8, false), (15.0, 9, false)] {
             let mut cubic = open(Profile::Linux, window);
-            hystart(&mut cubic, least, rtt, samples, 0.0, 0.005);
+            hystart(&mut cubic, min_rtt, rtt, samples, 0.0, 0.005);
             let threshold = if ends && looked { window } else { f64::INFINITY };
-            assert_eq!(cubic.threshold(), threshold, "{least} {rtt} ms, window {window}, {samples} samples");
+            assert_eq!(cubic.threshold(), threshold, "{min_rtt} {rtt} ms, window {window}, {samples} samples");
         }
     }
 }

@@ -14,7 +14,7 @@ use call::{Call, Case};
 use decides::{Decides, Feedback, Order, Rates, Sent};
 use goog_cc::LossBasedBweV2Config;
 use paceline_control::gcc::Gcc;
-use paceline_control::rtp::{Arrivals, Fate, MediaController, PacketFate, RtpEvent, RtpSession, SentPacket as Ours};
+use paceline_control::rtp::{Arrivals, Fate, MediaController, PacketResult, RtpEvent, RtpSession, SentPacket as Ours};
 use paceline_control::{Build, Controller, Interval, Profile};
 use paceline_units::{Size, Span, Time};
 use port::{Port, of_2026};
@@ -30,7 +30,7 @@ impl Paceline {
         Paceline(Gcc::build(Profile::Rfc, &values))
     }
 
-    fn tell(&mut self, event: RtpEvent, now: u64) {
+    fn on_feedback(&mut self, event: RtpEvent, now: u64) {
         self.0.on_feedback(&event, &path(Time(now)));
     }
 }
@@ -38,23 +38,23 @@ impl Paceline {
 impl Decides for Paceline {
     fn start(&mut self, now: u64) {
         let session = RtpSession { packet: Size::from_bytes(1258), interval: Span::from_millis(50) };
-        self.tell(RtpEvent::Started(session), now);
+        self.on_feedback(RtpEvent::Started(session), now);
     }
 
     fn process(&mut self, now: u64) {
-        self.tell(RtpEvent::Tick, now);
+        self.on_feedback(RtpEvent::Tick, now);
     }
 
     fn sent(&mut self, packet: &Sent, in_flight: u64) {
-        self.tell(RtpEvent::Sent { packet: ours(packet), in_flight: Size::from_bytes(in_flight) }, packet.at);
+        self.on_feedback(RtpEvent::Sent { packet: ours(packet), in_flight: Size::from_bytes(in_flight) }, packet.at);
     }
 
     fn feedback(&mut self, feedback: &Feedback, now: u64) {
         let fate = |at: Option<u64>| at.map_or(Fate::Lost, |at| Fate::Arrived { at: Some(Time(at)), marked: false });
-        let packets = feedback.packets.iter().map(|told| PacketFate {
-            sent: Time(told.sent.at),
-            packet: ours(&told.sent),
-            fate: fate(told.arrived),
+        let packets = feedback.packets.iter().map(|result| PacketResult {
+            sent: Time(result.sent.at),
+            packet: ours(&result.sent),
+            fate: fate(result.arrived),
         });
         let arrivals = Arrivals {
             packets: packets.collect(),
@@ -65,12 +65,12 @@ impl Decides for Paceline {
             in_flight: Size::from_bytes(feedback.in_flight),
             interval: Interval::DataLimited,
         };
-        self.tell(RtpEvent::Arrivals(arrivals), now);
+        self.on_feedback(RtpEvent::Arrivals(arrivals), now);
     }
 
     fn rates(&self) -> Rates {
         let encoder = self.0.target().unwrap().0 as f64;
-        Rates { encoder, pacer: self.0.rate() * 8.0, padding: self.0.filling() * 8.0 }
+        Rates { encoder, pacer: self.0.rate() * 8.0, padding: self.0.padding_rate() * 8.0 }
     }
 
     fn order(&mut self) -> Option<Order> {
@@ -106,7 +106,7 @@ impl Both {
         }
     }
 
-    fn ask(&mut self) {
+    fn record_orders(&mut self) {
         while let Some(order) = self.port.order() {
             self.port_ordered.push((order.id, order.rate.round() as u64));
         }
@@ -117,25 +117,25 @@ impl Decides for Both {
     fn start(&mut self, now: u64) {
         self.ours.start(now);
         self.port.start(now);
-        self.ask();
+        self.record_orders();
     }
 
     fn process(&mut self, now: u64) {
         self.ours.process(now);
         self.port.process(now);
-        self.ask();
+        self.record_orders();
     }
 
     fn sent(&mut self, packet: &Sent, in_flight: u64) {
         self.ours.sent(packet, in_flight);
         self.port.sent(packet, in_flight);
-        self.ask();
+        self.record_orders();
     }
 
     fn feedback(&mut self, feedback: &Feedback, now: u64) {
         self.ours.feedback(feedback, now);
         self.port.feedback(feedback, now);
-        self.ask();
+        self.record_orders();
         self.targets.push((self.ours.rates().encoder, self.port.rates().encoder));
     }
 
@@ -166,12 +166,12 @@ fn apart(case: Case, seed: u64, settings: LossBasedBweV2Config) -> Vec<f64> {
 /// 0.2 % at the most: the port rounds to whole bits, bytes and milliseconds.
 #[test]
 fn without_losses_each_target_is_the_ports() {
-    for (rates, most) in [(&[(0, 2e6)][..], 1.5e6), (&[(0, 2e6)], 3e6), (STEPS, 1.5e6), (STEPS, 3e6)] {
-        let case = Case { rates, loss: 0.0, max_rate: most, seconds: 100 };
+    for (rates, max_rate) in [(&[(0, 2e6)][..], 1.5e6), (&[(0, 2e6)], 3e6), (STEPS, 1.5e6), (STEPS, 3e6)] {
+        let case = Case { rates, loss: 0.0, max_rate, seconds: 100 };
         let apart = apart(case, 1, of_2026());
         assert!(apart.len() > 1900, "{}", apart.len());
         let worst = apart.iter().copied().fold(0.0, f64::max);
-        assert!(worst < 0.002, "{rates:?}, {most}: {worst}");
+        assert!(worst < 0.002, "{rates:?}, {max_rate}: {worst}");
     }
 }
 

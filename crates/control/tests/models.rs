@@ -103,10 +103,10 @@ proptest! {
         timeout_term in timeout_terms(),
     ) {
         let (equation, path) = (Tfrc { timeout_term, ..Tfrc::RFC5348 }, tfrc_path(rtt, rto));
-        let least = equation.rate(LossRate::new(1.0).unwrap(), &path).get();
+        let min_rate = equation.rate(LossRate::new(1.0).unwrap(), &path).get();
         match equation.loss_rate(BytesPerSecond::new(rate).unwrap(), &path) {
             Ok(p) => prop_assert!((equation.rate(p, &path).get() / rate - 1.0).abs() < 1e-13),
-            Err(error) => prop_assert!(rate < least, "{error}"),
+            Err(error) => prop_assert!(rate < min_rate, "{error}"),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::media::{draw, path};
 use paceline_control::nada::Nada;
-use paceline_control::rtp::{Arrivals, Fate, PacketFate, RtpEvent, RtpSession, SentPacket};
+use paceline_control::rtp::{Arrivals, Fate, PacketResult, RtpEvent, RtpSession, SentPacket};
 use paceline_control::{Build, Controller, GaugeUnit, Gauges, Interval, Profile};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
@@ -69,14 +69,14 @@ fn run(seed: u64, of: Path) -> Vec<(u64, f64, f64)> {
         }
         let now = BEGIN + made + BACK;
         let Some(newest) = under_way.iter().rposition(|p| !p.lost && p.arrived <= BEGIN + made) else { continue };
-        let told: Vec<Packet> = under_way.drain(..=newest).collect();
+        let reported: Vec<Packet> = under_way.drain(..=newest).collect();
         // that code's round trip is the least of 15 packets, each with what its feedback waited
-        round_trips.extend(told.iter().filter(|p| !p.lost).map(|p| now - p.sent));
+        round_trips.extend(reported.iter().filter(|p| !p.lost).map(|p| now - p.sent));
         while round_trips.len() > 15 {
             round_trips.pop_front();
         }
         let size = Size::from_bytes(1000);
-        let packets = told.iter().map(|p| PacketFate {
+        let packets = reported.iter().map(|p| PacketResult {
             sent: Time(p.sent * MS),
             packet: SentPacket { number: p.number, size, payload: size, ..SentPacket::default() },
             fate: if p.lost { Fate::Lost } else { Fate::Arrived { at: Some(Time(p.arrived * MS)), marked: false } },

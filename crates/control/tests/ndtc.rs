@@ -4,7 +4,7 @@ use crate::media;
 
 use paceline_control::ndtc::law::{Averages, Frame, Law, Settings};
 use paceline_control::{
-    Arrivals, Controller, Fate, Interval, MediaController, PacketFate, PathView, Profile, RtpController, RtpEvent,
+    Arrivals, Controller, Fate, Interval, MediaController, PacketResult, PathView, Profile, RtpController, RtpEvent,
     RtpFeedback, RtpSession, SentPacket, registry,
 };
 use paceline_units::{Rate, Size, Span, Time};
@@ -237,7 +237,7 @@ fn feed(controller: &mut RtpController, now: u64, first: u32, sent: u64, recv: u
         Some(lost) if lost == k => Fate::Lost,
         _ => Fate::Arrived { at: Some(at(sent + 20 + recv * u64::from(k) / 4)), marked: false },
     };
-    let packet = |k: u32| PacketFate {
+    let packet = |k: u32| PacketResult {
         sent: at(sent + 3 * u64::from(k)),
         packet: SentPacket {
             number: first + k,

@@ -72,17 +72,17 @@ fn packets(bytes: u32) -> impl Iterator<Item = u32> {
 
 /// The packets that feedback tells of for the first time, and the number after the last.
 fn acked_packets(report: u32, packets: &str) -> (Vec<AckedPacket>, u32) {
-    let mut told = Vec::new();
+    let mut acked = Vec::new();
     let mut next = 0;
     for packet in packets.split(' ') {
         let words: Vec<&str> = packet.split(':').collect();
         next = number::<u32>(words[0]) + 1;
         if words[1] != "x" {
             let at = report.wrapping_sub(number::<u32>(words[1]) << 6);
-            told.push(AckedPacket { number: number(words[0]), at, marked: words[2] == "3" });
+            acked.push(AckedPacket { number: number(words[0]), at, marked: words[2] == "3" });
         }
     }
-    (told, next)
+    (acked, next)
 }
 
 /// A sender that is fed: what it was told last.
@@ -108,8 +108,8 @@ impl Fed {
     }
 
     fn feedback(&mut self, now: u32, report: u32, packets: &str) {
-        let (told, next) = acked_packets(report, packets);
-        self.law.feedback(now, &told, self.next > 0);
+        let (acked, next) = acked_packets(report, packets);
+        self.law.feedback(now, &acked, self.next > 0);
         self.next = next;
     }
 }
@@ -193,9 +193,9 @@ fn replay(sender: &Sender, text: &str) -> usize {
             _ => {
                 fed.feedback(now, number(f[2]), f[3]);
                 let law = &fed.law;
-                let [most, before] = law.max_bytes_in_flight();
+                let [max, before] = law.max_bytes_in_flight();
                 let (srtt, short) = (law.srtt as i32, law.srtt_short as i32);
-                let ours = [law.window, law.inflection, law.in_flight(), most, before, srtt, short];
+                let ours = [law.window, law.inflection, law.in_flight(), max, before, srtt, short];
                 assert_eq!(ours, std::array::from_fn(|i| number::<i32>(f[4 + i])), "{}", at("window"));
                 near("delay", law.delay, 11);
                 near("mean delay", law.delay_mean, 12);

@@ -196,15 +196,15 @@ impl Loop {
                 Event::Arrived(packet, marked) => self.arrived(now, packet, marked),
                 Event::Feedback(i, report, fresh) => {
                     let flow = &mut self.flows[i];
-                    let told: Vec<AckedPacket> = fresh
+                    let acked: Vec<AckedPacket> = fresh
                         .iter()
-                        .map(|&(number, came, marked)| {
-                            let offset = (report.wrapping_sub(came) / 64) << 6;
+                        .map(|&(number, arrival, marked)| {
+                            let offset = (report.wrapping_sub(arrival) / 64) << 6;
                             AckedPacket { number, at: report.wrapping_sub(offset), marked }
                         })
                         .collect();
                     let ticks = flow.ticks(now);
-                    flow.law.feedback(ticks, &told, flow.has_feedback);
+                    flow.law.feedback(ticks, &acked, flow.has_feedback);
                     flow.has_feedback = true;
                     flow.discard();
                     self.send(now, i);
@@ -298,8 +298,8 @@ impl Loop {
 
     fn arrived(&mut self, now: u64, packet: Sent, marked: bool) {
         let flow = &mut self.flows[packet.flow];
-        let came = flow.ticks(now);
-        flow.fresh.push((packet.number, came, marked));
+        let arrival = flow.ticks(now);
+        flow.fresh.push((packet.number, arrival, marked));
         if flow.fresh.len() >= 16 || packet.ends {
             self.report(now, packet.flow);
         }

@@ -51,8 +51,8 @@ impl Rfc5348 {
     fn maximize(&mut self, now: f64, x_recv: f64) {
         self.x_recv_set.push((now, x_recv));
         self.x_recv_set.retain(|e| e.1 != f64::INFINITY);
-        let most = self.max();
-        self.x_recv_set = vec![(now, most)];
+        let max = self.max();
+        self.x_recv_set = vec![(now, max)];
     }
 
     fn report(&mut self, now: f64, r: f64, x_recv: f64, p: f64, data_limited: bool) {
@@ -196,11 +196,11 @@ proptest! {
                     seen.push((now, x_recv));
                 }
                 let recent = |e: &&(Time, f64)| was_limited || now.since(e.0) <= rtt * 2;
-                let most = seen.iter().filter(recent).map(|e| e.1).fold(0.0, f64::max);
+                let max_received = seen.iter().filter(recent).map(|e| e.1).fold(0.0, f64::max);
                 let bound = match law {
                     // the initial infinity lasts for two round trips
                     Law::Rfc5348 if i == 0 || p == 0.0 || now.since(seen[0].0) <= rtt * 2 => f64::INFINITY,
-                    Law::Rfc5348 => (2.0 * most).max(S / T_MBI),
+                    Law::Rfc5348 => (2.0 * max_received).max(S / T_MBI),
                     Law::Rfc3448 => (2.0 * x_recv).max(S / T_MBI).max(if p > 0.0 { 0.0 } else { f64::INFINITY }),
                     // four packets a round trip where it had little to say
                     Law::Ns2 if i < 2 || controller.in_slow_start() || i > 0 && was_first_loss(&reports, i) => f64::INFINITY,

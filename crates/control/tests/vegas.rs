@@ -19,11 +19,11 @@ struct Flow {
 impl Flow {
     fn new(profile: Profile, window: f64) -> Flow {
         let mut flow = Flow { vegas: controller("vegas", profile), acked: 0, next: window as u32, end: 0, profile };
-        flow.tell(TcpEvent::Established { window });
+        flow.on_feedback(TcpEvent::Established { window });
         flow
     }
 
-    fn tell(&mut self, event: TcpEvent) {
+    fn on_feedback(&mut self, event: TcpEvent) {
         self.vegas.on_feedback(&event, &self.path(100));
         // Linux begins to measure anew
         if let (Profile::Linux, TcpEvent::Established { .. } | TcpEvent::Recovered { .. }) = (self.profile, event) {
@@ -40,10 +40,10 @@ impl Flow {
         let (before, duplicates) = if profile == Profile::Rfc { (26.0, 3) } else { (40.0, 0) };
         let mut flow = Flow::new(profile, before);
         flow.ack(100);
-        flow.tell(TcpEvent::Established { window: before });
-        flow.tell(TcpEvent::Lost { duplicates, again: false });
+        flow.on_feedback(TcpEvent::Established { window: before });
+        flow.on_feedback(TcpEvent::Lost { duplicates, again: false });
         flow.next = flow.acked + 20;
-        flow.tell(TcpEvent::Recovered { at_most: f64::INFINITY });
+        flow.on_feedback(TcpEvent::Recovered { at_most: f64::INFINITY });
         assert_eq!(flow.vegas.window(), 20.0);
         for _ in 0..3 {
             flow.round(if profile == Profile::Rfc { 110 } else { 125 }); // neither grows nor shrinks
@@ -145,7 +145,7 @@ fn a_timeout_is_rfc_5681_s() {
 fn slow_start_follows_a_timeout() {
     let mut flow = Flow::new(Profile::Rfc, 400.0);
     flow.round(100);
-    flow.tell(TcpEvent::Timeout(Threshold::Cut));
+    flow.on_feedback(TcpEvent::Timeout(Threshold::Cut));
     flow.next = flow.acked + 1;
     for _ in 0..60 {
         flow.ack(100);

@@ -16,10 +16,10 @@ use paceline_units::Time;
 const BUCKETS: usize = 4096;
 
 /// A batch of up to this size is sorted by insertion alone; as many packets may be in the single vector.
-const FEW: usize = 24;
+const MAX_SMALL_BATCH: usize = 24;
 
 /// After a window that took and left no more than this together, all packets go into the single vector.
-const QUIET: usize = 4;
+const MAX_QUIET_PACKETS: usize = 4;
 
 /// An inbox's extension for several sources: the packets beyond the horizon, and the sorting.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl Fanin {
     /// horizon, which is returned.
     #[inline]
     pub(crate) fn take(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, routes: &Routes) -> Time {
-        if self.few && self.ahead.len() <= FEW {
+        if self.few && self.ahead.len() <= MAX_SMALL_BATCH {
             self.take_of_few(until, routes);
             return horizon;
         }
@@ -183,7 +183,7 @@ impl Fanin {
         due.clear();
         due.append(&mut self.later);
         let horizon = self.collect(horizon, Time(until.0.saturating_add(self.window)), due);
-        if self.taken + due.len() <= QUIET && self.is_bare() {
+        if self.taken + due.len() <= MAX_QUIET_PACKETS && self.is_bare() {
             (self.few, self.slots_from, self.end) = (true, horizon, 0);
             self.ahead_first = due.iter().map(|packet| packet.time).min().unwrap_or(Time::NEVER);
             self.ahead.append(due);
@@ -265,14 +265,14 @@ impl Fanin {
         for height in 0..=self.beyond.len() {
             let blocks = self.height(height);
             // Packets moved from here lie before `first`, so they go to lower levels, whose ends have advanced.
-            let whence = std::mem::replace(&mut blocks.first, first);
+            let from = std::mem::replace(&mut blocks.first, first);
             if first + BLOCK < blocks.end {
-                self.empty(height, whence, to, due);
+                self.empty(height, from, to, due);
                 break;
             }
             blocks.end = end_from(first);
             first = blocks.end >> BLOCK_BITS;
-            self.empty(height, whence, to, due);
+            self.empty(height, from, to, due);
         }
     }
 
@@ -281,16 +281,16 @@ impl Fanin {
         if height == 0 { &mut self.blocks } else { &mut self.beyond[height - 1] }
     }
 
-    /// Moves packets from blocks that have begun, from number `whence` on, to lower levels.
-    fn empty(&mut self, height: usize, whence: u64, to: Time, due: &mut Vec<Packet>) {
+    /// Moves packets from blocks that have begun, from number `from` on, to lower levels.
+    fn empty(&mut self, height: usize, from: u64, to: Time, due: &mut Vec<Packet>) {
         let blocks = self.height(height);
-        let many = (blocks.first - whence).min(SLOTS);
+        let many = (blocks.first - from).min(SLOTS);
         if many == 0 {
             return;
         }
-        let whose = (u64::MAX >> (SLOTS - many)).rotate_left((whence % SLOTS) as u32);
-        let mut begun = blocks.occupied & whose;
-        blocks.occupied &= !whose;
+        let in_range = (u64::MAX >> (SLOTS - many)).rotate_left((from % SLOTS) as u32);
+        let mut begun = blocks.occupied & in_range;
+        blocks.occupied &= !in_range;
         while begun != 0 {
             let at = begun.trailing_zeros() as usize;
             begun &= begun - 1;
@@ -314,7 +314,7 @@ impl Fanin {
     fn sort(&mut self, due: &[Packet], to: Time, routes: &Routes) {
         let n = due.len();
         self.taken = n;
-        if n <= FEW {
+        if n <= MAX_SMALL_BATCH {
             self.sorted.clear();
             self.sorted.extend_from_slice(due);
             return insertion_sort(&mut self.sorted, routes);

@@ -12,7 +12,7 @@ use paceline_units::Time;
 const SCAN_COST: usize = 32;
 
 /// Below this number of elements a scan is cheaper than the index.
-const MANY: usize = 64;
+const MIN_INDEXED: usize = 64;
 
 /// Indexing begins after this many sparse windows in a row: starting it costs about as much as that many scans.
 const SPARSE: u32 = 8;
@@ -39,7 +39,7 @@ impl WakeQueue {
         WakeQueue {
             times: vec![Time::NEVER.0; elements],
             until: 0,
-            indexed: elements >= MANY,
+            indexed: elements >= MIN_INDEXED,
             due: BitSet::new(elements),
             later: Calendar::new(elements),
             sparse: 0,
@@ -118,23 +118,23 @@ impl WakeQueue {
         if self.indexed {
             // Above the bound at which indexing begins, so that it does not start and stop with every window.
             if busy * SCAN_COST > 2 * all {
-                self.end_tending();
+                self.end_indexing();
                 return None;
             }
             return self.due.is_empty().then(|| Time(self.later.first(&self.times)));
         }
-        if all < MANY {
+        if all < MIN_INDEXED {
             return (busy * 4 <= all).then(|| self.first());
         }
         self.sparse = if busy * SCAN_COST <= all { self.sparse + 1 } else { 0 };
         if self.sparse >= SPARSE {
-            self.begin_tending();
+            self.begin_indexing();
         }
         (self.sparse > 0).then(|| self.first())
     }
 
     #[cold]
-    fn begin_tending(&mut self) {
+    fn begin_indexing(&mut self) {
         (self.indexed, self.sparse) = (true, 0);
         self.later.clear(self.until);
         self.due.clear();
@@ -144,7 +144,7 @@ impl WakeQueue {
     }
 
     #[cold]
-    fn end_tending(&mut self) {
+    fn end_indexing(&mut self) {
         self.indexed = false;
     }
 
@@ -176,7 +176,7 @@ mod tests {
             let mut below = |n: u64| (draws.unit() * n as f64) as u64;
             let n = [1, 63, 64, 200, 5000][below(5) as usize];
             let window = [1, 10, 1 << 20][below(3) as usize];
-            let mut agenda = WakeQueue::new(n);
+            let mut queue = WakeQueue::new(n);
             let mut plain = vec![u64::MAX; n];
             let (mut now, mut many) = (0, 0);
             for round in 0..200 {
@@ -188,38 +188,38 @@ mod tests {
                     // A lower bound may lie in the past: then it belongs to this window, or the next.
                     let (element, by) = (below(n as u64) as usize, ahead(&mut below));
                     let time = (now + by + below(window)).saturating_sub(below(2) * window);
-                    agenda.wake(element, Time(time));
+                    queue.wake(element, Time(time));
                     plain[element] = plain[element].min(time);
                 }
-                let (until, was) = (now + window, agenda.indexed);
-                agenda.begin_window(Time(now), Time(until));
+                let (until, was) = (now + window, queue.indexed);
+                queue.begin_window(Time(now), Time(until));
                 let (mut busy, mut from) = (0, 0);
                 loop {
                     let expected = (from..n).find(|&i| plain[i] < until);
-                    assert_eq!(agenda.first_due(from), expected, "seed {seed}, round {round}");
+                    assert_eq!(queue.first_due(from), expected, "seed {seed}, round {round}");
                     let Some(element) = expected else { break };
                     busy += 1;
                     // It sends to others, also in this window, and has a timer or none.
                     for _ in 0..below(3) {
                         let (other, time) = (below(n as u64) as usize, now + ahead(&mut below) + below(window));
                         if other != element {
-                            agenda.wake(other, Time(time));
+                            queue.wake(other, Time(time));
                             plain[other] = plain[other].min(time);
                         }
                     }
                     plain[element] = if below(2) == 0 { u64::MAX } else { until + ahead(&mut below) };
-                    agenda.set(element, Time(plain[element]));
+                    queue.set(element, Time(plain[element]));
                     from = element + 1;
                 }
                 now = until;
                 let first = plain.iter().copied().min().unwrap_or(u64::MAX);
-                if let Some(next) = agenda.after_window(busy) {
+                if let Some(next) = queue.after_window(busy) {
                     assert_eq!(next.0, first, "seed {seed}, round {round}");
                     skipped += u64::from(next.0 > now);
                     now = now.max(next.0.min(now + window * 1000));
                 }
-                began += u64::from(!was && agenda.indexed);
-                ended += u64::from(was && !agenda.indexed);
+                began += u64::from(!was && queue.indexed);
+                ended += u64::from(was && !queue.indexed);
             }
         }
         assert!(began > 10 && ended > 10 && skipped > 1000, "{began} {ended} {skipped}");

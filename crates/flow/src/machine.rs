@@ -113,7 +113,7 @@ impl Transport {
                 Some(requests) => Receiver::TcpClient(Box::new(TcpClient::new(config, requests, stream))),
                 None => Receiver::Tcp(TcpReceiver::new(config)),
             },
-            Transport::Tfrc { config, .. } if config.settings.several => {
+            Transport::Tfrc { config, .. } if config.settings.multiple_connections => {
                 Receiver::Multfrc(Box::new(MultfrcReceiver::new(config)))
             }
             Transport::Tfrc { config, .. } => Receiver::Tfrc(Box::new(TfrcReceiver::new(config))),

@@ -130,7 +130,7 @@ fn a_copy_of_an_answer_tells_of_no_packet() {
     let mut left: Vec<Segment> = Vec::new();
     sender.supply_endless(Time::ZERO, &mut left);
     sender.start(Time::ZERO, &mut left);
-    let (mut sent_at, mut answered, mut came) = (vec![Time::ZERO], 0, 0);
+    let (mut sent_at, mut answered, mut arrivals) = (vec![Time::ZERO], 0, 0);
     // the first answer comes after 100 ms, and a round of 2 s begins
     for now in (0..2100).map(ms) {
         sender.on_timer(now, &mut left);
@@ -141,7 +141,7 @@ fn a_copy_of_an_answer_tells_of_no_packet() {
             if segment.seq == 5 {
                 continue; // lost
             }
-            came += 1;
+            arrivals += 1;
             let mut answers: Vec<Segment> = Vec::new();
             receiver.on_data(now, &packet(segment.seq, segment.stamp, now), &mut answers);
             for _ in 0..5 {
@@ -152,5 +152,5 @@ fn a_copy_of_an_answer_tells_of_no_packet() {
     sender.on_timer(ms(2100), &mut left);
     let mut p = P(0.0);
     sender.gauges(&mut p);
-    assert!(came > 10 && (p.0 * f64::from(came + 1) - 1.0).abs() < 1e-9, "{} of {came}", p.0);
+    assert!(arrivals > 10 && (p.0 * f64::from(arrivals + 1) - 1.0).abs() < 1e-9, "{} of {arrivals}", p.0);
 }

@@ -58,22 +58,22 @@ fn accurate_ecn_tells_a_mark_after_none_at_once() {
 
 /// The share of marks that the sender has counted in the round trip after the first acknowledgement, which begins it: alpha of
 /// DCTCP with a gain of one.
-fn share(told: &[(u32, u32)]) -> f64 {
-    let told: Vec<_> = told.iter().map(|&(next, marks)| (next, marks, None)).collect();
-    share_with(&told)
+fn share(acks: &[(u32, u32)]) -> f64 {
+    let acks: Vec<_> = acks.iter().map(|&(next, marks)| (next, marks, None)).collect();
+    share_with(&acks)
 }
 
 /// An acknowledgement: the next segment, the count of marks, a block.
 type Ack = (u32, u32, Option<(u32, u32)>);
 
 /// The same where acknowledgements may have a block.
-fn share_with(told: &[Ack]) -> f64 {
+fn share_with(acks: &[Ack]) -> f64 {
     let scheme = paceline_control::registry::scheme("dctcp").unwrap();
     let config = TcpConfig { ecn: Ecn::Accurate, ..config("dctcp") };
     let controller = paceline_control::TcpController::new(scheme, config.profile, &[("g", 1.0)]).unwrap();
     let mut bench = Bench::of(config, controller, 8);
     bench.pass(ms(100));
-    for (next, marks, block) in told {
+    for (next, marks, block) in acks {
         bench.ack_with(*next, Flags::ACK.with_ace(marks + ACE_OFFSET), block.as_slice());
     }
     let mut alpha = Alpha(f64::NAN);
@@ -185,9 +185,9 @@ fn a_syn_that_is_not_answered_twice_asks_for_less() {
             sender.on_timer(now, &mut out);
         }
         assert!(out.iter().all(|syn| syn.flags.has(Flags::SYN)));
-        let asked: Vec<u32> = out.drain(..).map(|syn| syn.flags.ace()).collect();
+        let requested: Vec<u32> = out.drain(..).map(|syn| syn.flags.ace()).collect();
         let whole = if ecn == Ecn::Accurate { 0b111 } else { 0b011 };
-        assert_eq!(asked, [whole, whole, 0, 0], "{ecn:?}");
+        assert_eq!(requested, [whole, whole, 0, 0], "{ecn:?}");
         // what an answer to the first of them agrees to comes too late
         let flags = Flags::SYN.with(Flags::ACK).with_ace(if ecn == Ecn::Accurate { 0b010 } else { 0b001 });
         let answer = Segment { seq: 1, stamp: Stamp::at(now), size: 40, flags, extra: None };

@@ -33,7 +33,7 @@ fn one_connection_is_tfrc() {
             let (config, controller) = flow("multfrc", profile, &given);
             let (plain, tfrc) = flow("tfrc", profile, &given[..2]);
             let plain = TfrcConfig { settings: plain.settings, ..config.clone() };
-            assert!(config.settings.several && !plain.settings.several);
+            assert!(config.settings.multiple_connections && !plain.settings.multiple_connections);
             let path = Path { loss: Loss::Random(0.005), ..Path::grid(50, 0.005, 3) };
             for path in [Path { writes: Some((3500, Span::from_millis(9))), ..path.clone() }, path] {
                 let (a, b) = (run(&config, controller.clone(), &path), run(&plain, tfrc.clone(), &path));

@@ -219,7 +219,7 @@ fn rfc_3042_limited_transmit_sends_nothing_again() {
 /// RFC 6675 section 5.1, erratum 1610 to RFC 2018: what was reported is not sent again after a timeout, ...
 #[test]
 fn rfc_6675_5_1_after_a_timeout_only_the_holes_are_sent() {
-    for told in [true, false] {
+    for reported in [true, false] {
         let mut b = Bench::new("sack", config("sack"), 10);
         b.seqs();
         b.pass(ms(100));
@@ -227,11 +227,11 @@ fn rfc_6675_5_1_after_a_timeout_only_the_holes_are_sent() {
         assert_eq!(b.seqs(), [1]);
         b.pass(ms(1000));
         assert_eq!((b.seqs(), b.window()), (vec![1], 1.0));
-        let blocks: &[(u32, u32)] = if told { &[(3, 6), (7, 8)] } else { &[] };
+        let blocks: &[(u32, u32)] = if reported { &[(3, 6), (7, 8)] } else { &[] };
         b.ack_with(2, Flags::ACK, blocks);
-        assert_eq!(b.seqs(), [2, 6], "told again: {told}");
-        b.ack_with(6, Flags::ACK, if told { &[(7, 8)] } else { &[] });
-        assert_eq!(b.seqs(), [8, 9], "told again: {told}");
+        assert_eq!(b.seqs(), [2, 6], "told again: {reported}");
+        b.ack_with(6, Flags::ACK, if reported { &[(7, 8)] } else { &[] });
+        assert_eq!(b.seqs(), [8, 9], "told again: {reported}");
         b.ack(8);
         b.ack(11);
         assert_eq!(b.sender.stats().retransmitted, 1 + 1 + 2 + 2 + 1, "1 twice, 2, 6, 8, 9, 10");

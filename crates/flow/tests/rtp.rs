@@ -28,8 +28,8 @@ struct Path {
     there: Fate,
     back: Fate,
     /// Reports that have arrived at each end.
-    heard: Vec<(Time, Compound)>,
-    told: Vec<(Time, Compound)>,
+    receiver_reports: Vec<(Time, Compound)>,
+    sender_reports: Vec<(Time, Compound)>,
 }
 
 const DELAY: u64 = 20;
@@ -49,8 +49,8 @@ fn flow(given: &[(&str, f64)], change: impl FnOnce(&mut RtpConfig)) -> Path {
         free: Time::ZERO,
         there: Box::new(|_, _| vec![DELAY]),
         back: Box::new(|_, _| vec![DELAY]),
-        heard: Vec::new(),
-        told: Vec::new(),
+        receiver_reports: Vec::new(),
+        sender_reports: Vec::new(),
     }
 }
 
@@ -103,7 +103,7 @@ impl Path {
             } else if let Some((_, (there, segment))) = self.flying.pop_first() {
                 let carried = packet(self.now, &segment);
                 if let Some(Extra::Rtcp(report)) = &segment.extra {
-                    let log = if there { &mut self.told } else { &mut self.heard };
+                    let log = if there { &mut self.sender_reports } else { &mut self.receiver_reports };
                     log.push((self.now, (**report).clone()));
                 }
                 if there {
@@ -117,7 +117,7 @@ impl Path {
     }
 
     fn blocks(&self) -> Vec<(Time, ReportBlock)> {
-        self.heard.iter().filter_map(|(at, report)| Some((*at, *report.reports.first()?))).collect()
+        self.receiver_reports.iter().filter_map(|(at, report)| Some((*at, *report.reports.first()?))).collect()
     }
 
     fn rate_bps(&self) -> f64 {
@@ -153,16 +153,19 @@ fn section_6_4_1_what_reports_say_on_a_clean_path() {
     assert_eq!(stats.rtt_count as usize, blocks.iter().filter(|b| b.1.lsr.0 != 0).count());
     // the sender's own reports: every data packet so far, at a time that follows the clock
     let data = |until: Time| {
-        let (at, report) = path.told.iter().rfind(|(at, _)| *at <= until).unwrap();
+        let (at, report) = path.sender_reports.iter().rfind(|(at, _)| *at <= until).unwrap();
         (*at, report.sender.unwrap())
     };
-    let (first, last) = (data(path.told[0].0), data(path.now));
+    let (first, last) = (data(path.sender_reports[0].0), data(path.now));
     assert_eq!(last.1.octets, last.1.packets * 960);
     let seconds = (last.1.ntp.time().since(first.1.ntp.time())).as_secs_f64();
     let ticks = last.1.rtp.wrapping_sub(first.1.rtp);
     assert!((f64::from(ticks) - seconds * 90_000.0).abs() <= 1.0);
     // all names differ, and every report has one
-    assert!(path.told[0].1.cname != path.heard[0].1.cname && path.told[0].1.ssrc != path.heard[0].1.ssrc);
+    assert!(
+        path.sender_reports[0].1.cname != path.receiver_reports[0].1.cname
+            && path.sender_reports[0].1.ssrc != path.receiver_reports[0].1.ssrc
+    );
     assert_eq!(path.receiver.stats().packets, stats.packets_sent - path.flying.len() as u64);
 }
 
@@ -204,7 +207,7 @@ fn figure_11_eight_bits_hide_a_loss_of_two_in_a_thousand() {
         path.run(600.0);
         let last = path.blocks().last().unwrap().1;
         assert_eq!(last.fraction_lost, 0);
-        let fine = path.heard.last().unwrap().1.apps.iter().find_map(|app| match app {
+        let fine = path.receiver_reports.last().unwrap().1.apps.iter().find_map(|app| match app {
             App::Loss(loss) => Some(loss.fraction().0),
             _ => None,
         });
@@ -227,7 +230,7 @@ fn equation_3_the_receiver_finds_the_bottleneck() {
         path.rate = rate;
         path.start();
         path.run(40.0);
-        let estimate = path.heard.iter().rev().find_map(|(_, report)| {
+        let estimate = path.receiver_reports.iter().rev().find_map(|(_, report)| {
             report.apps.iter().find_map(|app| match app {
                 App::Bottleneck(bottleneck) => Some(bottleneck.rate.bps()),
                 _ => None,
@@ -254,7 +257,7 @@ fn bursts_keep_the_rate_and_need_something_to_send() {
         flow(&[("initial_rate", 0.2), ("max_rate", 1600.0)], |config| config.timing.spacing = Spacing::Fixed);
     path.start();
     path.run(100.0);
-    let counts: Vec<u16> = path.told.iter().flat_map(|(_, report)| &report.apps).map(probe).collect();
+    let counts: Vec<u16> = path.sender_reports.iter().flat_map(|(_, report)| &report.apps).map(probe).collect();
     assert!(counts.len() > 15 && counts.iter().all(|count| *count == 2), "{counts:?}");
     assert_eq!(path.sender.stats().timeouts, 0);
     // an application that hands over a packet at a time is never probed with
@@ -266,8 +269,8 @@ fn bursts_keep_the_rate_and_need_something_to_send() {
         path.emit(std::mem::take(&mut out));
         path.run(f64::from(second + 1));
     }
-    assert!(path.told.len() > 10);
-    assert!(path.told.iter().all(|(_, report)| report.apps.is_empty()));
+    assert!(path.sender_reports.len() > 10);
+    assert!(path.sender_reports.iter().all(|(_, report)| report.apps.is_empty()));
     assert_eq!(path.receiver.stats().bytes, 960 * 100);
     assert!((path.rate_bps() - 8e4).abs() < 1.0, "what is not used does not grow: {}", path.rate_bps());
 }
@@ -330,7 +333,7 @@ fn a_report_counts_once_and_an_old_one_not_at_all() {
         path.back = Box::new(move |_, _| copies.clone());
         path.start();
         path.run(38.0);
-        (path.rate_bps(), path.heard.len())
+        (path.rate_bps(), path.receiver_reports.len())
     };
     let (once, reports) = run(vec![DELAY]);
     let (thrice, copies) = run(vec![DELAY, DELAY + 1, DELAY + 11_000]);
@@ -369,7 +372,7 @@ fn section_6_3_7_the_session_ends_with_a_bye() {
     assert!(path.sender.next_wake() == Time::NEVER);
     path.emit(out);
     path.run(21.0);
-    let (theirs, ours) = (&path.told.last().unwrap().1, &path.heard.last().unwrap().1);
+    let (theirs, ours) = (&path.sender_reports.last().unwrap().1, &path.receiver_reports.last().unwrap().1);
     assert_eq!(theirs.bye.as_ref().unwrap().sources, [theirs.ssrc]);
     assert_eq!(ours.bye.as_ref().unwrap().sources, [ours.ssrc]);
     assert_eq!(ours.reports[0].cumulative_lost, 0);
@@ -401,11 +404,11 @@ fn a_restart_is_another_session_that_the_receiver_follows() {
     let mut path = flow(&[KNOWN], |_| {});
     path.start();
     path.run(30.0);
-    let (ssrc, bytes) = (path.told[0].1.ssrc, path.receiver.stats().bytes);
+    let (ssrc, bytes) = (path.sender_reports[0].1.ssrc, path.receiver.stats().bytes);
     path.sender.restart(path.now);
     path.start();
     path.run(200.0);
-    let last = path.told.last().unwrap().1.ssrc;
+    let last = path.sender_reports.last().unwrap().1.ssrc;
     assert!(last != ssrc && path.blocks().last().unwrap().1.ssrc == last);
     assert!(path.receiver.stats().bytes > bytes + 100 * 960);
     assert!((path.rate_bps() / 1e6 - 1.0).abs() < 1e-6, "{}", path.rate_bps());
@@ -453,12 +456,12 @@ fn sections_6_3_5_and_6_3_8_the_idle_and_the_gone() {
     path.sender.supply(9600, Time::ZERO, &mut out);
     path.emit(out);
     path.run(31.0);
-    let senders: Vec<bool> = path.told.iter().map(|(_, report)| report.sender.is_some()).collect();
+    let senders: Vec<bool> = path.sender_reports.iter().map(|(_, report)| report.sender.is_some()).collect();
     assert_eq!(senders, [true, true, false, false, false, false]);
     // only the first report of the receiver had anything to tell
-    assert_eq!(path.heard.iter().filter(|(_, report)| !report.reports.is_empty()).count(), 1);
+    assert_eq!(path.receiver_reports.iter().filter(|(_, report)| !report.reports.is_empty()).count(), 1);
     path.there = Box::new(|_, _| vec![]);
     path.run(60.0);
     assert_eq!(path.receiver.next_wake(), Time::NEVER);
-    assert!(path.heard.last().unwrap().0 < Time::from_secs_f64(56.0));
+    assert!(path.receiver_reports.last().unwrap().0 < Time::from_secs_f64(56.0));
 }

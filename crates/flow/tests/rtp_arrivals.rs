@@ -30,8 +30,8 @@ fn every_packet_is_reported_once_with_its_time() {
     assert!(reported.len() > 290 && log.data.len() - reported.len() < 6, "{} of {}", reported.len(), log.data.len());
     for ((number, made, ago), (sent, data)) in reported.iter().zip(&log.data) {
         assert_eq!(*number, data.sequence);
-        let came = *sent + Span::from_millis(20);
-        assert!(made.since(came).0.abs_diff(ago.0) <= 500_000, "to 1/1024 s");
+        let arrived_at = *sent + Span::from_millis(20);
+        assert!(made.since(arrived_at).0.abs_diff(ago.0) <= 500_000, "to 1/1024 s");
     }
     let gaps: Vec<Span> = log.feedback.windows(2).map(|pair| pair[1].0.since(pair[0].0)).collect();
     assert!(gaps.iter().all(|gap| *gap == Span::from_millis(100)), "{gaps:?}");
@@ -55,8 +55,8 @@ fn section_6_feedback_keeps_within_its_share() {
     let bytes: usize = streams(&log).iter().map(|(_, stream)| 2 * stream.packets.len()).sum();
     let (first, last) = (log.feedback[0].0, log.feedback[log.feedback.len() - 1].0);
     // 312 bytes a second, of which each packet of feedback takes at least 28 for UDP and IP
-    let least = bytes + 28 * log.feedback.len();
-    assert!((least as f64) < 313.0 * last.since(first).as_secs_f64() + 200.0, "{least} bytes");
+    let min_bytes = bytes + 28 * log.feedback.len();
+    assert!((min_bytes as f64) < 313.0 * last.since(first).as_secs_f64() + 200.0, "{min_bytes} bytes");
     assert!(log.feedback.len() >= 15, "{}", log.feedback.len());
 }
 
@@ -131,7 +131,7 @@ proptest! {
 
     #[test]
     fn a_hostile_receiver_drives_nothing_out_of_bounds(
-        told in prop::collection::vec((feedback(), 0..300_000_000u64), 1..60),
+        reports in prop::collection::vec((feedback(), 0..300_000_000u64), 1..60),
     ) {
         let (mut sender, _) = ends(|config| config.frames = true);
         let mut out = Vec::new();
@@ -139,7 +139,7 @@ proptest! {
         sender.start(now, &mut out);
         sender.supply_endless(now, &mut out);
         let mut newest = None;
-        for ((behind, packets, clock, ours), wait) in told {
+        for ((behind, packets, clock, ours), wait) in reports {
             let until = now + Span(wait);
             while sender.next_wake() <= until {
                 now = now.max(sender.next_wake());

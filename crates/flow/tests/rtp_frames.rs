@@ -165,10 +165,12 @@ fn frames_that_have_waited_are_thrown_away() {
         until(&mut sender, f64::from(n) * 100.0, Some(20_000));
     }
     until(&mut sender, 299.0, None);
-    assert!(!sender.acked_all() && !sender.take_thrown(), "the first has waited for 0.2 s, and no 0.25 s are over");
+    assert!(!sender.acked_all() && !sender.take_discarded(), "the first has waited for 0.2 s, and no 0.25 s are over");
     let before = sender.stats().packets_sent;
     until(&mut sender, 300.0, Some(20_000));
-    assert!(sender.acked_all() && sender.queueing() == Span::ZERO && sender.take_thrown() && !sender.take_thrown());
+    assert!(
+        sender.acked_all() && sender.queueing() == Span::ZERO && sender.take_discarded() && !sender.take_discarded()
+    );
     assert_eq!((sender.stats().frames_dropped, sender.stats().packets_sent), (4, before), "the first in part");
     // then the window opens for a packet, as it does after half a second without one
     until(&mut sender, 400.0, Some(960));

@@ -23,7 +23,7 @@ fn numbered(change: impl FnOnce(&mut RtpConfig)) -> (RtpSender, RtpReceiver) {
 type Numbered = (u16, Option<Time>);
 
 /// What each feedback tells of packets by their numbers: those that have come, with their times.
-fn told(log: &Log) -> Vec<(Time, Vec<Numbered>)> {
+fn packets_reported(log: &Log) -> Vec<(Time, Vec<Numbered>)> {
     let one = |feedback: &TransportFeedback| {
         let mut at = Time(u64::from(feedback.reference.bits()) * ReferenceTime::TICK.0);
         let packet = |(place, delta): (usize, &Option<ArrivalDelta>)| {
@@ -40,12 +40,12 @@ fn every_packet_is_told_of_once_with_its_time() {
     let (mut sender, mut receiver) = numbered(|_| {});
     let log = run(&mut sender, &mut receiver, 10.0, 500, FINE, 1);
     assert!(log.feedback.iter().all(|(_, compound)| compound.arrivals.is_none() && !compound.reduced));
-    let reported: Vec<_> = told(&log).into_iter().flat_map(|(_, packets)| packets).collect();
+    let reported: Vec<_> = packets_reported(&log).into_iter().flat_map(|(_, packets)| packets).collect();
     assert!(reported.len() > 290 && log.data.len() - reported.len() < 6, "{} of {}", reported.len(), log.data.len());
     for (index, ((number, at), (sent, data))) in reported.iter().zip(&log.data).enumerate() {
         assert_eq!((Some(*number), *number), (data.transport, index as u16), "from 0 on");
-        let came = *sent + Span::from_millis(20);
-        assert!(at.unwrap().0.abs_diff(came.0) <= 125_000, "to a quarter of a millisecond");
+        let arrived_at = *sent + Span::from_millis(20);
+        assert!(at.unwrap().0.abs_diff(arrived_at.0) <= 125_000, "to a quarter of a millisecond");
     }
     let counts: Vec<u8> = log.feedback.iter().map(|(_, compound)| compound.transport[0].count).collect();
     assert!(counts.iter().enumerate().all(|(index, count)| *count == index as u8), "{counts:?}");
@@ -78,10 +78,10 @@ fn a_packet_that_comes_late_or_twice_is_told_of_again() {
     });
     let trouble = Trouble { lost: 0.01, copied: 0.05, late: 0.2 };
     let log = run(&mut sender, &mut receiver, 20.0, 1500, trouble, 5);
-    let told = told(&log);
+    let reports = packets_reported(&log);
     let mut end = 0u16;
     let (mut again, mut late) = (0, 0);
-    for (_, packets) in &told {
+    for (_, packets) in &reports {
         let first = packets[0].0;
         assert!(first.wrapping_sub(end) as i16 <= 0, "no number is left out");
         again += u32::from(first != end);
@@ -136,8 +136,8 @@ fn an_interval_by_share_follows_what_arrives() {
     };
     assert_eq!(gaps(100), (Span::from_millis(250), Span::from_millis(250)), "4 kbyte/s");
     // 1 % of 65 kbyte/s are 650 bytes/s: feedback of 100 bytes, and a few deltas, each 150 ms and a bit
-    let (least, most) = gaps(2000);
-    assert!(Span::from_millis(140) < least && most < Span::from_millis(200), "{least} {most}");
+    let (min_gap, max_gap) = gaps(2000);
+    assert!(Span::from_millis(140) < min_gap && max_gap < Span::from_millis(200), "{min_gap} {max_gap}");
 }
 
 #[test]
@@ -193,7 +193,7 @@ proptest! {
         let log = run(&mut sender, &mut receiver, 3.0, 1500, Trouble { lost, copied, late }, seed);
         let sent = log.data.len() as u64;
         let mut end = None;
-        for (_, packets) in told(&log) {
+        for (_, packets) in packets_reported(&log) {
             prop_assert!(packets.len() as u64 <= sent);
             prop_assert!(end.is_none_or(|end: u16| packets[0].0.wrapping_sub(end) as i16 <= 0));
             end = Some(packets[packets.len() - 1].0.wrapping_add(1));

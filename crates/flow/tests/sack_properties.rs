@@ -89,7 +89,7 @@ proptest! {
         let (mut now, mut out) = (Time(1_000_000), Vec::new());
         sender.supply(segments * 1460, now, &mut out);
         sender.start(now, &mut out);
-        let (mut receiver, mut told) = (Receiver::default(), SenderView::default());
+        let (mut receiver, mut view) = (Receiver::default(), SenderView::default());
         let (mut there, mut back): (VecDeque<u32>, VecDeque<Ack>) = Default::default();
         let mut fates = fates.into_iter();
         let mut steps = 0;
@@ -99,23 +99,23 @@ proptest! {
             prop_assert!(steps < 40_000, "stalled: {sender:?}");
             let segments: Vec<Segment> = core::mem::take(&mut out);
             for s in &segments {
-                prop_assert!(s.seq >= told.una);
+                prop_assert!(s.seq >= view.una);
                 // unless the receiver is one that drops what it has, of which the sender cannot know at once
-                prop_assert!(drops > 0 || !told.reported.contains(&s.seq), "{} again, though reported", s.seq);
-                fresh |= s.seq > told.highest;
-                told.highest = told.highest.max(s.seq);
+                prop_assert!(drops > 0 || !view.reported.contains(&s.seq), "{} again, though reported", s.seq);
+                fresh |= s.seq > view.highest;
+                view.highest = view.highest.max(s.seq);
                 there.push_back(s.seq);
             }
             let allowed = sender.controller().window();
             prop_assert!(allowed >= 1.0 && sender.controller().threshold() >= 2.0);
             // an acknowledgement that lets new segments go does not lessen the window
             // and what is in flight when it begins to be reduced does not grow while it shrinks (RFC 9937)
-            let (pipe, allowed) = (told.pipe(), allowed as usize);
+            let (pipe, allowed) = (view.pipe(), allowed as usize);
             if sender.stats().window_cuts > cuts {
                 (cuts, prior) = (sender.stats().window_cuts, before);
             }
-            let most = if prr { allowed.max(prior) } else { allowed };
-            prop_assert!(drops > 0 || !fresh || pipe <= most, "{pipe} in {most}");
+            let max_pipe = if prr { allowed.max(prior) } else { allowed };
+            prop_assert!(drops > 0 || !fresh || pipe <= max_pipe, "{pipe} in {max_pipe}");
             before = pipe;
             fresh = false;
             let fate = fates.next().unwrap_or(0);
@@ -139,7 +139,7 @@ proptest! {
                 }
                 _ => {
                     let Some(ack) = back.pop_front() else { continue };
-                    told.of(&ack);
+                    view.of(&ack);
                     let mut extra = TcpOptions::NONE;
                     for (slot, &(start, end)) in extra.sack.iter_mut().zip(&ack.1) {
                         *slot = Block { start, end };

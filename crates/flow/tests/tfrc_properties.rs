@@ -196,8 +196,9 @@ proptest! {
             prop_assert!(d.sender.next_wake() <= d.now + Span::from_secs(65), "{event:?}");
         }
         d.wait(Span::from_secs(200));
-        let most = Span::from_secs_f64(64.001);
-        prop_assert!(d.longest <= most && d.now.since(d.last) <= most, "{:?} {:?}", d.longest, d.now.since(d.last));
+        let max_gap = Span::from_secs_f64(64.001);
+        let last_gap = d.now.since(d.last);
+        prop_assert!(d.longest <= max_gap && last_gap <= max_gap, "{:?} {:?}", d.longest, last_gap);
     }
 
     /// A copy of a report that comes any time after it changes nothing: not the rate, the round-trip time, the timers, what
@@ -221,8 +222,8 @@ proptest! {
                 prop_assert_eq!(state, format!("{:?}", d.sender));
             }
             // one that was not heard the first time may be the next
-            let unheard = format!("{:?}", d.sender);
-            before = play(&mut d, event, &mut base).filter(|_| unheard != format!("{:?}", d.sender));
+            let before_input = format!("{:?}", d.sender);
+            before = play(&mut d, event, &mut base).filter(|_| before_input != format!("{:?}", d.sender));
         }
     }
 
@@ -342,7 +343,7 @@ proptest! {
         let rtt = Span::from_millis(rtt_ms);
         let mut first_p = None;
         let mut out = Vec::new();
-        for (i, _) in fate.iter().enumerate().filter(|(_, came)| **came) {
+        for (i, _) in fate.iter().enumerate().filter(|(_, arrived)| **arrived) {
             let now = Time(i as u64 * 10_000_000);
             while receiver.next_wake() <= now {
                 receiver.on_timer(receiver.next_wake(), &mut out);

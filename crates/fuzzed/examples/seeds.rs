@@ -64,8 +64,8 @@ impl End {
             rtp: None,
         };
         let (session, log) = begun(&spec, None);
-        let told = [vec![u8::from(side == Side::Receiver), 0], flow_of(number, scheme)].concat();
-        End { session, log, stream: told, last: Time::ZERO }
+        let stream = [vec![u8::from(side == Side::Receiver), 0], flow_of(number, scheme)].concat();
+        End { session, log, stream, last: Time::ZERO }
     }
 
     fn give(&mut self, now: Time, input: Input<'_>) -> Vec<Vec<u8>> {
@@ -150,10 +150,10 @@ fn quic() -> Written {
     // a long header: what is no longer than that is under keys that no other connection has
     let opens: Vec<&Vec<u8>> = seen.values().filter(|bytes| bytes[0] & 0x80 != 0).collect();
     for side in [0, 1] {
-        let told = opens
+        let records = opens
             .iter()
             .flat_map(|bytes| [&[1, (bytes.len() / 8).min(255) as u8], &bytes[..bytes.len() & !7]].concat());
-        write("quic", &format!("opens-{side}"), &[vec![side], told.collect()].concat())?;
+        write("quic", &format!("opens-{side}"), &[vec![side], records.collect()].concat())?;
     }
     let captured = Stamp(0x0102_0304);
     let mut stream = Vec::new();
@@ -175,13 +175,13 @@ fn session(scheme: &str, number: u8, seen: &mut BTreeMap<(u8, u8), Vec<u8>>) -> 
     let mut ends = [Side::Sender, Side::Receiver].map(|side| End::new(scheme, number, side));
     run(&mut ends, seen);
     for (end, name) in ends.iter_mut().zip(["sender", "receiver"]) {
-        let told = &mut end.stream;
-        told.truncate(4000);
-        write("session", &format!("{scheme}-{name}"), told)?;
+        let stream = &mut end.stream;
+        stream.truncate(4000);
+        write("session", &format!("{scheme}-{name}"), stream)?;
         if (scheme, name) == ("lda-plus", "sender") {
             // the same reports, as those of a receiver of plain RTP
-            told[0] = 2;
-            write("session", "plain-rtp", told)?;
+            stream[0] = 2;
+            write("session", "plain-rtp", stream)?;
         }
         let log = end.log.get_ref();
         write("session", &format!("{scheme}-{name}-log"), &log[..log.len().min(4000)])?;
@@ -209,10 +209,10 @@ fn control() -> Written {
         Greeting::Attach { ticket: 7 },
     ];
     let answers = [Answer::Hello { handshake: "09".repeat(48) }, Answer::Refused { why: "no".to_owned() }];
-    let asks = [ClientMessage::Open { flows: vec![offer], key: None }, ClientMessage::Stop];
+    let requests = [ClientMessage::Open { flows: vec![offer], key: None }, ClientMessage::Stop];
     let table = Table { table: "rate".to_owned(), columns: vec![("time_s".to_owned(), Numbers(vec![0.1, f64::NAN]))] };
     let half = Half { tables: vec![table], late: Some((0.1, 0.2, 3)), ..Half::default() };
-    let tells = [
+    let replies = [
         ServerMessage::Welcome { max_rate_bps: 1, max_duration_ms: 2 },
         ServerMessage::Refused { why: "no".to_owned() },
         ServerMessage::Opened { flows: vec![(1, 2)], limit: 3, key: None },
@@ -224,11 +224,11 @@ fn control() -> Written {
     for (n, answer) in answers.iter().enumerate() {
         write("control", &format!("answer-{n}"), &serde_json::to_vec(answer)?)?;
     }
-    for (n, ask) in asks.iter().enumerate() {
-        write("control", &format!("ask-{n}"), &serde_json::to_vec(ask)?)?;
+    for (n, request) in requests.iter().enumerate() {
+        write("control", &format!("ask-{n}"), &serde_json::to_vec(request)?)?;
     }
-    for (n, tell) in tells.iter().enumerate() {
-        write("control", &format!("tell-{n}"), &serde_json::to_vec(tell)?)?;
+    for (n, reply) in replies.iter().enumerate() {
+        write("control", &format!("tell-{n}"), &serde_json::to_vec(reply)?)?;
     }
     Ok(())
 }
@@ -390,9 +390,9 @@ fn main() -> Written {
     }
     // both formats of feedback, and both kinds of reports, of all that members of RTP send
     let of_rtp = seen.iter().filter(|((rtp, _), bytes)| *rtp == 1 && bytes.len() < 256);
-    let heard: Vec<u8> = of_rtp.flat_map(|(_, bytes)| [&[bytes.len() as u8, 20], &bytes[..]].concat()).collect();
+    let sequence: Vec<u8> = of_rtp.flat_map(|(_, bytes)| [&[bytes.len() as u8, 20], &bytes[..]].concat()).collect();
     for kind in 0..8 {
-        write("listener", &kind.to_string(), &[&[kind][..], &heard.repeat(4)].concat())?;
+        write("listener", &kind.to_string(), &[&[kind][..], &sequence.repeat(4)].concat())?;
     }
     for ((rtp, kind), bytes) in seen {
         let target = match (rtp, kind) {

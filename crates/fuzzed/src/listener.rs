@@ -2,7 +2,7 @@
 //! received. An input is a byte of settings, then datagrams: a length, the milliseconds before it, its bytes.
 
 use paceline_control::{Profile, RtpFeedback, RtpSettings};
-use paceline_flow::rtp::{FeedbackConfig, FeedbackFormat, Heard, LISTENER_SHARE, RtpConfig, RtpListener};
+use paceline_flow::rtp::{FeedbackConfig, FeedbackFormat, LISTENER_SHARE, ReceivedPacket, RtpConfig, RtpListener};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::wire::{rtcp, rtp};
 use paceline_packet::{Extra, Flags};
@@ -52,7 +52,7 @@ pub fn listener(bytes: &[u8]) {
                 received += u64::from(size);
             }
         } else if let Ok((data, payload)) = rtp::decode_with(datagram, 5) {
-            let packet = Heard { data: &data, size, payload: payload.len() as u16, flags: Flags::NONE };
+            let packet = ReceivedPacket { data: &data, size, payload: payload.len() as u16, flags: Flags::NONE };
             listener.on_data(now, packet, &mut sent);
             received += u64::from(size);
         }

@@ -104,7 +104,7 @@ fn round_trips(home: &Home) -> Outcome<Vec<f64>> {
         Ok(())
     });
     bound.recv()?;
-    let ask = home.inside(0, || {
+    let client = home.inside(0, || {
         let mut stream = TcpStream::connect((SERVER, 5001))?;
         stream.set_nodelay(true)?;
         let mut message = [0; 64];
@@ -117,7 +117,7 @@ fn round_trips(home: &Home) -> Outcome<Vec<f64>> {
         }
         Ok(took)
     });
-    let mut took = ask.join().expect("no panic")?;
+    let mut took = client.join().expect("no panic")?;
     echo.join().expect("no panic")?;
     took.sort_by(f64::total_cmp);
     Ok(took)
@@ -189,13 +189,13 @@ fn download(home: &Home) -> Outcome<f64> {
 fn round(words: Setting) -> Outcome<[f64; 4]> {
     let home = Home::new()?;
     let stop = Arc::new(Stop::new()?);
-    let running = words.map(|words| {
-        let mut asked = Words::default();
-        for (name, value) in [("lan", "lan0"), ("wan", "wan0")].iter().chain(words) {
-            *asked.place(name).expect("an option") = Some((*value).to_owned());
+    let running = words.map(|settings| {
+        let mut words = Words::default();
+        for (name, value) in [("lan", "lan0"), ("wan", "wan0")].iter().chain(settings) {
+            *words.place(name).expect("an option") = Some((*value).to_owned());
         }
         let stop = Arc::clone(&stop);
-        let thread = home.inside(1, move || Ok(run(&asked.options()?, &stop, &mut |_| ())?));
+        let thread = home.inside(1, move || Ok(run(&words.options()?, &stop, &mut |_| ())?));
         sleep(Duration::from_millis(500));
         thread
     });

@@ -98,9 +98,9 @@ fn fail(why: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn gateway(asked: &Options) -> Result<(), GatewayError> {
+fn gateway(arguments: &Options) -> Result<(), GatewayError> {
     let system = |what| move |error| GatewayError::System { what, error };
-    let options = asked.words.options()?;
+    let options = arguments.words.options()?;
     let stop = Stop::new().map_err(system("eventfd(2)"))?;
     let stop = STOP.get_or_init(|| stop);
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
@@ -118,7 +118,7 @@ fn gateway(asked: &Options) -> Result<(), GatewayError> {
             libc::sigaction(signal, &raw const action, std::ptr::null_mut());
         }
     }
-    let mut out = match &asked.out {
+    let mut out = match &arguments.out {
         Some(path) => Some(Out::create(path)?),
         None => None,
     };
@@ -132,7 +132,7 @@ fn gateway(asked: &Options) -> Result<(), GatewayError> {
             out.write(&json());
         }
         let second = status.time_s as u64;
-        if asked.json {
+        if arguments.json {
             terminal.say(json());
         } else if second > shown {
             shown = second;
@@ -143,7 +143,7 @@ fn gateway(asked: &Options) -> Result<(), GatewayError> {
     if let Some(out) = &mut out {
         out.write(&json);
     }
-    terminal.end(if asked.json { json } else { summary(&report) });
+    terminal.end(if arguments.json { json } else { summary(&report) });
     out.map_or(Ok(()), Out::end)
 }
 
@@ -200,13 +200,13 @@ impl Terminal {
 
     fn open() -> Terminal {
         let (lines, to_write) = sync_channel::<String>(Terminal::WAITING);
-        let (tell, done) = sync_channel(1);
+        let (finished, done) = sync_channel(1);
         std::thread::spawn(move || {
             // a reader that has gone does not end the gateway
             for line in to_write {
                 let _ = writeln!(io::stdout(), "{line}");
             }
-            let _ = tell.send(());
+            let _ = finished.send(());
         });
         Terminal { lines, done }
     }

@@ -396,7 +396,7 @@ fn a_thousand_flows() {
         let (said, _) = gateway.end();
         assert_eq!(received, 8_000_000);
         assert_eq!(home.damaged(), 0);
-        let most = number(said.lines().last().unwrap(), "most_flows").unwrap();
-        check(most == 1000.0, format!("{most} flows seen"))
+        let max = number(said.lines().last().unwrap(), "most_flows").unwrap();
+        check(max == 1000.0, format!("{max} flows seen"))
     });
 }

@@ -75,8 +75,8 @@ fn a_signed_connection_lives() {
         // A few intervals later.
         sleep(Duration::from_secs(1));
         let (said, _) = gateway.end();
-        let most = said.lines().filter_map(|line| number(line, "left_alone")).fold(0.0, f64::max);
-        assert_eq!(most, 1.0, "it is shown as one that is left alone");
+        let max = said.lines().filter_map(|line| number(line, "left_alone")).fold(0.0, f64::max);
+        assert_eq!(max, 1.0, "it is shown as one that is left alone");
         assert_eq!(number(said.lines().last().unwrap(), "lowered"), Some(0.0));
     });
 }

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 /// Medians of a number in the statuses of the last `span` seconds.
 fn median(said: &str, name: &str, span: f64) -> f64 {
     let at = |line: &str| Some((number(line, "time_s")?, number(line, name)?));
-    let told: Vec<(f64, f64)> = said.lines().filter_map(at).collect();
-    let from = told.last().expect("statuses").0 - span;
-    let mut values: Vec<f64> = told.iter().filter(|(time, _)| *time > from).map(|(_, value)| *value).collect();
+    let found: Vec<(f64, f64)> = said.lines().filter_map(at).collect();
+    let from = found.last().expect("statuses").0 - span;
+    let mut values: Vec<f64> = found.iter().filter(|(time, _)| *time > from).map(|(_, value)| *value).collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

@@ -3,9 +3,9 @@
 use crate::abi::{Media as Decided, NONE, Packet, RtpEvent as Event};
 use crate::state::{Known, State, or_none, path};
 use core::ptr::null;
-use paceline_control::foreign::{Given, Media};
+use paceline_control::foreign::{ControllerArgs, Media};
 use paceline_control::{
-    Controller, Fate, Gauges, Interval, MediaController, PacketFate, PathView, RtpEvent, RtpSettings, SentPacket,
+    Controller, Fate, Gauges, Interval, MediaController, PacketResult, PathView, RtpEvent, RtpSettings, SentPacket,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Size};
@@ -22,9 +22,9 @@ struct Own {
 unsafe impl Send for Own {}
 
 /// A new controller.
-pub fn new(known: &'static Known, settings: RtpSettings, given: &Given, stream: Stream) -> Box<Media> {
+pub fn new(known: &'static Known, settings: RtpSettings, args: &ControllerArgs, stream: Stream) -> Box<Media> {
     let decided = Decided { rate: 1.0, target: 0.0, filling: 0.0, window: NONE, failed: null() };
-    Box::new(Own { state: State::new(known, given, stream), settings, decided, packets: Vec::new() })
+    Box::new(Own { state: State::new(known, args, stream), settings, decided, packets: Vec::new() })
 }
 
 fn limited(interval: Interval) -> u32 {
@@ -44,7 +44,7 @@ fn packet(of: &SentPacket) -> Packet {
     }
 }
 
-fn fate(of: &PacketFate) -> Packet {
+fn fate(of: &PacketResult) -> Packet {
     let (fate, arrived, marked) = match of.fate {
         Fate::Arrived { at, marked } => (1, at.map_or(NONE, |at| at.0), marked.into()),
         Fate::Lost => (2, NONE, 0),
@@ -85,16 +85,16 @@ impl Own {
                 data_limited: limited(report.interval),
                 ..EVENT
             },
-            RtpEvent::Arrivals(told) => {
-                self.packets.extend(told.packets.iter().map(fate));
+            RtpEvent::Arrivals(arrivals) => {
+                self.packets.extend(arrivals.packets.iter().map(fate));
                 Event {
                     kind: 3,
-                    rtt: or_none(told.rtt),
-                    since: told.since.0,
-                    backlog: told.backlog.bytes(),
-                    waiting: told.waiting.0,
-                    in_flight: told.in_flight.bytes(),
-                    data_limited: limited(told.interval),
+                    rtt: or_none(arrivals.rtt),
+                    since: arrivals.since.0,
+                    backlog: arrivals.backlog.bytes(),
+                    waiting: arrivals.waiting.0,
+                    in_flight: arrivals.in_flight.bytes(),
+                    data_limited: limited(arrivals.interval),
                     ..EVENT
                 }
             }
@@ -152,7 +152,7 @@ impl MediaController for Own {
         (self.decided.window != NONE).then(|| Size::from_bytes(self.decided.window))
     }
 
-    fn filling(&self) -> f64 {
+    fn padding_rate(&self) -> f64 {
         self.decided.filling
     }
 }

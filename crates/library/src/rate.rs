@@ -3,7 +3,7 @@
 use crate::abi::{Rate as Decided, TfrcEvent as Event};
 use crate::state::{Known, State, path};
 use core::ptr::null;
-use paceline_control::foreign::{Given, Paced};
+use paceline_control::foreign::{ControllerArgs, Paced};
 use paceline_control::tfrc::MAX_BACKOFF;
 use paceline_control::{Controller, Gauges, Interval, PathView, RateController, Settings, TfrcEvent};
 use paceline_random::Stream;
@@ -20,9 +20,9 @@ struct Own {
 unsafe impl Send for Own {}
 
 /// A new controller.
-pub fn new(known: &'static Known, settings: Settings, given: &Given, stream: Stream) -> Box<Paced> {
+pub fn new(known: &'static Known, settings: Settings, args: &ControllerArgs, stream: Stream) -> Box<Paced> {
     let decided = Decided { rate: 1.0, pacing: 1.0, in_slow_start: 1, reserved: 0, failed: null() };
-    Box::new(Own { state: State::new(known, given, stream), settings, decided, min_rate: 1.0 })
+    Box::new(Own { state: State::new(known, args, stream), settings, decided, min_rate: 1.0 })
 }
 
 fn limited(interval: Interval) -> u32 {

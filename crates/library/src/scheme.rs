@@ -1,10 +1,10 @@
 //! Loads a library and describes its controllers as schemes.
 
 use crate::abi::{ABI, Controller, Controllers, Gauge, Parameter as CParameter};
-use crate::state::{Known, words};
+use crate::state::{Known, text};
 use crate::{media, rate, window};
 use core::ffi::c_char;
-use paceline_control::foreign::{Foreign, Given, Maker};
+use paceline_control::foreign::{ControllerArgs, Foreign, Maker};
 use paceline_control::rtp::{FeedbackConfig, FeedbackFormat, RtpFeedback};
 use paceline_control::{Ecn, GaugeUnit, Machine, Needs, Parameter, Profile, Recovery, RtpSettings, Scheme, Settings};
 use paceline_random::Stream;
@@ -53,8 +53,8 @@ fn for_ever<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-fn text(of: *const c_char) -> &'static str {
-    for_ever(words(of))
+fn static_text(of: *const c_char) -> &'static str {
+    for_ever(text(of))
 }
 
 /// Loads a library, and makes a scheme named `scheme` of its controller named `controller`, or of its only one. From
@@ -84,10 +84,10 @@ pub fn load(path: &Path, controller: Option<&str>, scheme: &str) -> Result<&'sta
     let all = unsafe { slice::from_raw_parts(first, count.min(MAX_COUNT) as usize) };
     let found = match controller {
         None => Some(&all[0]).filter(|_| all.len() == 1),
-        Some(name) => all.iter().find(|one| words(one.name) == name),
+        Some(name) => all.iter().find(|one| text(one.name) == name),
     };
-    let of = found.ok_or_else(|| LoadError::Which(all.iter().map(|one| words(one.name)).collect()))?;
-    described(of, scheme).map_err(|problem| LoadError::Controller { controller: words(of.name), problem })
+    let of = found.ok_or_else(|| LoadError::Which(all.iter().map(|one| text(one.name)).collect()))?;
+    described(of, scheme).map_err(|problem| LoadError::Controller { controller: text(of.name), problem })
 }
 
 /// The system's error message, with its cause.
@@ -109,7 +109,7 @@ fn described(of: &'static Controller, name: &str) -> Result<&'static Scheme, Str
             needed(of.on_tcp.is_some(), "on_tcp")?;
             let recovery = recovery(of)?;
             let needs = needs(of)?;
-            let make = move |given: &Given, stream: Stream| Ok(window::new(known, needs, given, stream));
+            let make = move |args: &ControllerArgs, stream: Stream| Ok(window::new(known, needs, args, stream));
             (
                 // a kernel has only one machine, and so does ns-2's agent of it
                 Machine::Tcp([recovery, recovery, Recovery::Sack, Recovery::Rack]),
@@ -120,13 +120,13 @@ fn described(of: &'static Controller, name: &str) -> Result<&'static Scheme, Str
         2 => {
             needed(of.on_tfrc.is_some(), "on_tfrc")?;
             let settings = Settings::PLAIN;
-            let make = move |given: &Given, stream: Stream| Ok(rate::new(known, settings, given, stream));
+            let make = move |args: &ControllerArgs, stream: Stream| Ok(rate::new(known, settings, args, stream));
             (Machine::Tfrc, allowed(), Maker::Rate(Box::new(make), settings))
         }
         3 => {
             needed(of.on_rtp.is_some(), "on_rtp")?;
             let settings = rtp_settings(of);
-            let make = move |given: &Given, stream: Stream| Ok(media::new(known, settings, given, stream));
+            let make = move |args: &ControllerArgs, stream: Stream| Ok(media::new(known, settings, args, stream));
             (Machine::Rtp, allowed(), Maker::Media(Box::new(make), settings))
         }
         other => return Err(format!("machine = {other}: PACELINE_TCP, PACELINE_TFRC or PACELINE_RTP")),
@@ -134,8 +134,8 @@ fn described(of: &'static Controller, name: &str) -> Result<&'static Scheme, Str
     gauges.extend(own);
     Ok(for_ever(Scheme {
         name,
-        summary: text(of.summary),
-        source: text(of.source),
+        summary: static_text(of.summary),
+        source: static_text(of.source),
         machine,
         parameters: for_ever(parameters(of)?),
         foreign: Some(for_ever(Foreign { gauges, maker })),
@@ -167,7 +167,7 @@ fn needs(of: &Controller) -> Result<Needs, String> {
     }
     let ecn = [Ecn::Off, Ecn::Classic, Ecn::Dctcp, Ecn::Accurate].get(of.ecn as usize).copied();
     let ecn = ecn.ok_or_else(|| format!("ecn = {}: one of PACELINE_ECN_OFF to PACELINE_ECN_ACCURATE", of.ecn))?;
-    Ok(Needs { deliveries: is(1), pacing: is(2) || is(4), rate_leads: is(4), ecn, l4s: is(8) })
+    Ok(Needs { deliveries: is(1), pacing: is(2) || is(4), rate_clocked: is(4), ecn, l4s: is(8) })
 }
 
 fn rtp_settings(of: &Controller) -> RtpSettings {
@@ -180,7 +180,7 @@ fn rtp_settings(of: &Controller) -> RtpSettings {
         feedback: if of.wants_reports != 0 { RtpFeedback::Reports } else { RtpFeedback::Arrivals },
         feedback_interval: interval.unwrap_or(usual.feedback_interval),
         feedback_config: FeedbackConfig { format, ..FeedbackConfig::PLAIN },
-        tells_sending: of.tells_sending != 0,
+        report_sent: of.tells_sending != 0,
         tick: Span(of.timer),
         ..usual
     }
@@ -203,27 +203,24 @@ fn array<T>(what: &str, first: *const T, count: u32) -> Result<&'static [T], Str
 
 fn gauges(of: &Controller) -> Result<Vec<(&'static str, GaugeUnit)>, String> {
     let gauge = |gauge: &Gauge| {
-        let unit = match words(gauge.unit).as_str() {
+        let unit = match text(gauge.unit).as_str() {
             "" | "1" => GaugeUnit::One,
             "packets" => GaugeUnit::Packets,
             "bytes" => GaugeUnit::Bytes,
             "s" => GaugeUnit::Seconds,
             "bps" => GaugeUnit::BitsPerSecond,
             other => {
-                return Err(format!(
-                    "gauge {}: unit `{other}` is none of 1, packets, bytes, s, bps",
-                    words(gauge.name)
-                ));
+                return Err(format!("gauge {}: unit `{other}` is none of 1, packets, bytes, s, bps", text(gauge.name)));
             }
         };
-        Ok((text(gauge.name), unit))
+        Ok((static_text(gauge.name), unit))
     };
     array("gauges", of.gauges, of.gauge_count)?.iter().map(gauge).collect()
 }
 
 fn parameters(of: &Controller) -> Result<Vec<Parameter>, String> {
     let parameter = |of: &CParameter| {
-        let name = text(of.name);
+        let name = static_text(of.name);
         let (min, max) = (of.least, of.most);
         let ordered = min.is_finite() && max.is_finite() && (min..=max).contains(&of.initial);
         if name.is_empty() || !ordered {
@@ -231,8 +228,8 @@ fn parameters(of: &Controller) -> Result<Vec<Parameter>, String> {
         }
         let default = [of.initial; Profile::ALL.len()];
         Ok(match of.whole {
-            0 => Parameter::number(name, default, (min, max), text(of.unit), text(of.doc)),
-            _ => Parameter::whole(name, default, (min, max), text(of.doc)),
+            0 => Parameter::number(name, default, (min, max), static_text(of.unit), static_text(of.doc)),
+            _ => Parameter::whole(name, default, (min, max), static_text(of.doc)),
         })
     };
     array("parameters", of.parameters, of.parameter_count)?.iter().map(parameter).collect()

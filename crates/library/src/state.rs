@@ -1,8 +1,8 @@
 //! A controller's state: memory that Paceline owns and the library's functions fill.
 
-use crate::abi::{Controller, Given as CGiven, NONE, Path};
+use crate::abi::{Controller, Given, NONE, Path};
 use core::ffi::{CStr, c_char, c_void};
-use paceline_control::foreign::Given;
+use paceline_control::foreign::ControllerArgs;
 use paceline_control::{Failure, GaugeUnit, Gauges, PathView};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
@@ -37,16 +37,16 @@ pub struct State {
 
 impl State {
     /// Zeroed memory, then initialised by the library's `begin`.
-    pub fn new(known: &'static Known, given: &Given, stream: Stream) -> State {
+    pub fn new(known: &'static Known, args: &ControllerArgs, stream: Stream) -> State {
         let words = (known.of.state_size as usize).div_ceil(size_of::<u128>()).max(1);
-        let mut state = State { known, memory: vec![0; words], flow: given.flow.clone() };
+        let mut state = State { known, memory: vec![0; words], flow: args.flow.clone() };
         if let Some(begin) = known.of.begin {
-            let flow = CString::new(given.flow.as_str()).unwrap_or_default();
-            let c = CGiven {
-                values: given.values.as_ptr(),
+            let flow = CString::new(args.flow.as_str()).unwrap_or_default();
+            let c = Given {
+                values: args.values.as_ptr(),
                 flow: flow.as_ptr(),
                 random: stream.bits(0),
-                profile: given.profile as u32,
+                profile: args.profile as u32,
                 reserved: 0,
             };
             // SAFETY: the memory is as large as the library declared; what `c` points to outlives the call.
@@ -75,7 +75,7 @@ impl State {
     /// Ends the run, with the library's own message, or with `wrong` for a number that no machine can use.
     #[cold]
     pub fn fail(&self, at: Time, failed: *const c_char, wrong: &str) -> ! {
-        let problem = if failed.is_null() { format!("{}: {wrong}", self.known.name) } else { words(failed) };
+        let problem = if failed.is_null() { format!("{}: {wrong}", self.known.name) } else { text(failed) };
         Failure { flow: self.flow.clone(), at, problem }.end_run()
     }
 }
@@ -90,12 +90,12 @@ impl Drop for State {
 }
 
 /// A text of the library; empty for a null pointer.
-pub fn words(text: *const c_char) -> String {
-    if text.is_null() {
+pub fn text(pointer: *const c_char) -> String {
+    if pointer.is_null() {
         return String::new();
     }
     // SAFETY: the header requires strings that end with a zero and live as long as the library.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
 }
 
 /// A path as a C struct.

@@ -3,7 +3,7 @@
 use crate::abi::{Delivery, Lost, TcpEvent as Event, Window as Decided};
 use crate::state::{Known, State, or_none, path};
 use core::ptr::null;
-use paceline_control::foreign::{Given, Window};
+use paceline_control::foreign::{ControllerArgs, Window};
 use paceline_control::{
     Controller, Gauges, LostSegment, Needs, PathView, RateSample, TcpEvent, Threshold, WindowController,
 };
@@ -23,7 +23,7 @@ struct Own {
 unsafe impl Send for Own {}
 
 /// A new controller.
-pub fn new(known: &'static Known, needs: Needs, given: &Given, stream: Stream) -> Box<Window> {
+pub fn new(known: &'static Known, needs: Needs, args: &ControllerArgs, stream: Stream) -> Box<Window> {
     let decided = Decided {
         window: 1.0,
         threshold: f64::INFINITY,
@@ -33,7 +33,7 @@ pub fn new(known: &'static Known, needs: Needs, given: &Given, stream: Stream) -
         holds_back: 0,
         failed: null(),
     };
-    Box::new(Own { state: State::new(known, given, stream), needs, decided })
+    Box::new(Own { state: State::new(known, args, stream), needs, decided })
 }
 
 impl Own {
@@ -190,7 +190,7 @@ impl WindowController for Own {
         self.decided.quantum
     }
 
-    fn holds_back(&self) -> bool {
+    fn limits_itself(&self) -> bool {
         self.decided.holds_back != 0
     }
 }

@@ -48,18 +48,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("SYN, read with its options", &path.ingress, frame(false, SYN, 64_000, &scale, 0)),
         ("UDP, counted", &path.egress, udp),
     ] {
-        let mut least = u32::MAX;
+        let mut min = u32::MAX;
         for _ in 0..ROUNDS {
-            least = least.min(program.test_run(&packet, PACKETS)?.nanoseconds);
+            min = min.min(program.test_run(&packet, PACKETS)?.nanoseconds);
         }
-        println!("{what}: {least} ns, {:.1} million packets a second", 1e3 / f64::from(least.max(1)));
+        println!("{what}: {min} ns, {:.1} million packets a second", 1e3 / f64::from(min.max(1)));
     }
     path.ingress.test_run(&frame(false, SYN, 64_000, &scale, 0), 1)?;
     path.egress.test_run(&frame(true, SYN | ACK, 64_000, &scale, 0), 1)?;
     // One packet at a time, with what it takes to begin; the difference is what lowering costs.
     let alone = |packet: &[u8]| -> std::io::Result<u32> {
         let runs = (0..SINGLES).map(|_| path.ingress.test_run(packet, 1));
-        runs.map(|run| run.map(|run| run.nanoseconds)).try_fold(u32::MAX, |least, run| Ok(least.min(run?)))
+        runs.map(|run| run.map(|run| run.nanoseconds)).try_fold(u32::MAX, |min, run| Ok(min.min(run?)))
     };
     let (left, lowered) = (alone(&frame(false, ACK, 100, &[], 0))?, alone(&ack)?);
     println!("ACK, one at a time: {left} ns, and {lowered} ns if its window is lowered");

@@ -256,10 +256,10 @@ impl Writing {
     }
 
     fn write(&mut self, captured: &Captured) -> io::Result<()> {
-        let Some((way, original_len)) = self.frames.next(captured, &mut self.bytes) else { return Ok(()) };
+        let Some((direction, original_len)) = self.frames.next(captured, &mut self.bytes) else { return Ok(()) };
         let Some(interface) = self.interfaces[captured.node] else { return Ok(()) };
         let at = Duration::from_nanos(captured.packet.time.0);
-        self.file.write(interface, at, way, &self.bytes, original_len)
+        self.file.write(interface, at, direction, &self.bytes, original_len)
     }
 
     /// Flushes buffered output.

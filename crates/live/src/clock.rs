@@ -131,28 +131,28 @@ impl Waiter {
     pub fn wait(&mut self, fds: &mut [PollFd<'_>], until: Time) -> io::Result<Woken> {
         let mut now = self.clock.now();
         if now >= until {
-            return match look(fds, Some(Span::ZERO))? {
-                Look::Signal => Ok(Woken::Signal),
+            return match poll_once(fds, Some(Span::ZERO))? {
+                Polled::Signal => Ok(Woken::Signal),
                 _ => Ok(Woken::Due),
             };
         }
         let asleep = until.since(now).0.saturating_sub(self.spin.0);
         if asleep > 0 || until == Time::NEVER {
             let timeout = (until != Time::NEVER).then_some(Span(asleep));
-            match look(fds, timeout)? {
-                Look::Ready => return Ok(self.ready(until)),
-                Look::Signal => return Ok(Woken::Signal),
-                Look::Nothing => {}
+            match poll_once(fds, timeout)? {
+                Polled::Ready => return Ok(self.ready(until)),
+                Polled::Signal => return Ok(Woken::Signal),
+                Polled::Nothing => {}
             }
             now = self.clock.now();
         }
         while now < until {
             // polling the descriptors takes about half a microsecond: skip it in the last one
             if !fds.is_empty() && until.since(now) > Span::from_micros(1) {
-                match look(fds, Some(Span::ZERO))? {
-                    Look::Ready => return Ok(self.ready(until)),
-                    Look::Signal => return Ok(Woken::Signal),
-                    Look::Nothing => {}
+                match poll_once(fds, Some(Span::ZERO))? {
+                    Polled::Ready => return Ok(self.ready(until)),
+                    Polled::Signal => return Ok(Woken::Signal),
+                    Polled::Nothing => {}
                 }
             } else {
                 core::hint::spin_loop();
@@ -183,22 +183,22 @@ impl Waiter {
     }
 }
 
-enum Look {
+enum Polled {
     Ready,
     Nothing,
     Signal,
 }
 
-fn look(fds: &mut [PollFd<'_>], timeout: Option<Span>) -> io::Result<Look> {
+fn poll_once(fds: &mut [PollFd<'_>], timeout: Option<Span>) -> io::Result<Polled> {
     for fd in fds.iter_mut() {
         fd.clear_revents();
     }
     let timeout = timeout
         .map(|span| Timespec { tv_sec: (span.0 / 1_000_000_000) as i64, tv_nsec: (span.0 % 1_000_000_000) as _ });
     match poll(fds, timeout.as_ref()) {
-        Ok(0) => Ok(Look::Nothing),
-        Ok(_) => Ok(Look::Ready),
-        Err(Errno::INTR) => Ok(Look::Signal),
+        Ok(0) => Ok(Polled::Nothing),
+        Ok(_) => Ok(Polled::Ready),
+        Err(Errno::INTR) => Ok(Polled::Signal),
         Err(error) => Err(error.into()),
     }
 }

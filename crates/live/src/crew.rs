@@ -1,7 +1,7 @@
 //! Threads that own items, and apply the same work to each on request.
 //!
 //! Starting a thread for one round of work costs tens of microseconds, and its data are then in another core's cache.
-//! Here a thread keeps its share of the items for as long as the crew lives. It waits for work by spinning for a
+//! Here a thread keeps its share of the items for as long as the pool lives. It waits for work by spinning for a
 //! moment, then by sleeping.
 
 use std::hint::spin_loop;
@@ -19,21 +19,21 @@ type Job<T> = Box<dyn FnOnce(usize, &mut [T]) + Send>;
 /// Items in order, and the threads that own them. The caller's thread owns the first share. When it is dropped, the
 /// threads end after their pending work, without being waited for.
 #[derive(Debug)]
-pub struct Crew<T> {
+pub struct WorkerPool<T> {
     own: Vec<T>,
     others: Vec<Sender<Job<T>>>,
     process: u32,
 }
 
-impl<T: Send + 'static> Crew<T> {
+impl<T: Send + 'static> WorkerPool<T> {
     /// Distributes `all` over `workers` threads, including the caller's.
     ///
     /// # Errors
     /// If the system starts no thread.
-    pub fn new(mut all: Vec<T>, workers: usize) -> io::Result<Crew<T>> {
+    pub fn new(mut all: Vec<T>, workers: usize) -> io::Result<WorkerPool<T>> {
         let share = all.len().div_ceil(workers.clamp(1, all.len().max(1)));
         let mut rest = all.split_off(share.min(all.len()));
-        let mut crew = Crew { own: all, others: Vec::new(), process: process::id() };
+        let mut pool = WorkerPool { own: all, others: Vec::new(), process: process::id() };
         let mut first = share;
         while !rest.is_empty() {
             let after = rest.split_off(share.min(rest.len()));
@@ -45,16 +45,16 @@ impl<T: Send + 'static> Crew<T> {
                     job(place, &mut items);
                 }
             })?;
-            crew.others.push(jobs);
+            pool.others.push(jobs);
             first += share;
         }
-        Ok(crew)
+        Ok(pool)
     }
 
     /// Applies `work` to each item and its index; returns the results in the items' order.
     ///
     /// # Errors
-    /// A message, in a process that was forked from the crew's, since the threads do not exist there.
+    /// A message, in a process that was forked from the pool's, since the threads do not exist there.
     ///
     /// # Panics
     /// If `work` does, in whichever thread; that thread's share is then lost, and each later call panics.
@@ -113,22 +113,22 @@ mod tests {
     #[test]
     fn each_is_worked_on_once_and_answers_stand_in_order() {
         for (many, workers) in [(1, 1), (1, 4), (5, 1), (5, 2), (5, 3), (5, 4), (5, 5), (6, 9), (0, 2)] {
-            let mut crew = Crew::new((0..many).map(|n| n * 10).collect(), workers).unwrap();
+            let mut pool = WorkerPool::new((0..many).map(|n| n * 10).collect(), workers).unwrap();
             for round in 1..=20 {
-                let results = crew.each(|place, item: &mut usize| {
+                let results = pool.each(|place, item: &mut usize| {
                     *item += 1;
                     (place, *item)
                 });
-                let wanted: Vec<_> = (0..many).map(|place| (place, place * 10 + round)).collect();
-                assert_eq!(results.unwrap(), wanted, "{many} among {workers}");
+                let expected: Vec<_> = (0..many).map(|place| (place, place * 10 + round)).collect();
+                assert_eq!(results.unwrap(), expected, "{many} among {workers}");
             }
         }
     }
 
     #[test]
     fn a_thread_keeps_its_share() {
-        let mut crew = Crew::new(vec![(); 6], 3).unwrap();
-        let mut who = || crew.each(|_, _: &mut ()| thread::current().id()).unwrap();
+        let mut pool = WorkerPool::new(vec![(); 6], 3).unwrap();
+        let mut who = || pool.each(|_, _: &mut ()| thread::current().id()).unwrap();
         let (first, second): (Vec<ThreadId>, Vec<ThreadId>) = (who(), who());
         assert_eq!(first, second);
         assert_eq!(first[0], thread::current().id());
@@ -138,25 +138,25 @@ mod tests {
 
     #[test]
     fn what_panics_in_a_thread_panics_here_and_hangs_nobody() {
-        let mut crew = Crew::new(vec![0, 1, 2, 3], 2).unwrap();
-        let mut ask = |bad: usize| {
+        let mut pool = WorkerPool::new(vec![0, 1, 2, 3], 2).unwrap();
+        let mut apply = |bad: usize| {
             catch_unwind(AssertUnwindSafe(|| {
-                crew.each(move |place, _: &mut i32| assert!(place != bad, "place {place}")).map(|done| done.len())
+                pool.each(move |place, _: &mut i32| assert!(place != bad, "place {place}")).map(|done| done.len())
             }))
         };
-        assert_eq!(ask(9).unwrap(), Ok(4));
-        assert!(ask(0).is_err());
-        assert_eq!(ask(9).unwrap(), Ok(4));
-        assert!(ask(3).is_err());
-        assert!(ask(9).is_err());
+        assert_eq!(apply(9).unwrap(), Ok(4));
+        assert!(apply(0).is_err());
+        assert_eq!(apply(9).unwrap(), Ok(4));
+        assert!(apply(3).is_err());
+        assert!(apply(9).is_err());
     }
 
     #[test]
     fn dropped_it_lets_go_of_what_it_keeps() {
         let kept = Arc::new(());
-        let crew = Crew::new(vec![kept.clone(); 4], 4).unwrap();
+        let pool = WorkerPool::new(vec![kept.clone(); 4], 4).unwrap();
         assert_eq!(Arc::strong_count(&kept), 5);
-        drop(crew);
+        drop(pool);
         while Arc::strong_count(&kept) > 1 {
             thread::yield_now();
         }

@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test of programs in real time")]
 
 use paceline_live::endpoint::control::{Direction, Offer};
-use paceline_live::endpoint::{SendOptions, SendWatch, ServeOptions, Server, Wanted, send};
+use paceline_live::endpoint::{RequestedFlow, SendOptions, SendWatch, ServeOptions, Server, send};
 use paceline_live::netns::{Far, Kind, Plan, Status};
 use paceline_live::path::{Folder, PathSpec, RelayOptions, Stop};
 use paceline_live::session::{Family, FlowSpec, ForeignSchemes, ReplayError, replay};
@@ -64,8 +64,8 @@ fn sends() {
     let Some(port) = inside() else { return };
     let said = |name: &str| std::env::var(name).unwrap();
     let for_ms = said("FOR_MS").parse().unwrap();
-    let wanted = said("FLOWS");
-    let flows = wanted.split(';').map(|text| {
+    let requested = said("FLOWS");
+    let flows = requested.split(';').map(|text| {
         let (direction, text) = match text.strip_prefix('<') {
             Some(rest) => (Direction::Reverse, rest),
             None => (Direction::Forward, text),
@@ -75,7 +75,7 @@ fn sends() {
         let name = settings[0].1.clone();
         let spec =
             FlowSpec { settings, for_ms, seed: 3, family: Family::V4, name: None, foreign: ForeignSchemes::default() };
-        Wanted { name, instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
+        RequestedFlow { name, instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
     });
     let (host, flows) = (said("PACELINE_PEER"), flows.collect());
     let logs = std::env::var_os("LOGS").map(Into::into);
@@ -158,14 +158,13 @@ const PATH: &str =
 #[ignore = "real time"]
 fn a_flow_fills_the_path_it_is_given() {
     conclusive(|| {
-        for (flow, least) in [("cc=newreno,profile=linux", 8.5e6), ("cc=tfrc", 6e6), ("<cc=cubic,profile=linux", 8.5e6)]
-        {
+        for (flow, min) in [("cc=newreno,profile=linux", 8.5e6), ("cc=tfrc", 6e6), ("<cc=cubic,profile=linux", 8.5e6)] {
             let (row, notes) = over(PATH, flow, 8000)?.remove(0);
             if notes["well"] != true {
                 return Err(format!("{flow}: {notes}"));
             }
             // of 1500 bytes 1456 or less are payload
-            within(&row, "goodput_bps", least, 9.72e6)?;
+            within(&row, "goodput_bps", min, 9.72e6)?;
             within(&row, "rtt_min_s", 0.050, 0.054)?;
             // the queue's 50 kB take 40 ms
             within(&row, "rtt_p50_s", 0.051, 0.095)?;

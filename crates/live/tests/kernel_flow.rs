@@ -8,7 +8,7 @@ use paceline_live::clock::Clock;
 use paceline_live::kernel::flow::{
     Ended, FlowError, Received, Receiving, Sending, Sent, receive, send, set_congestion_control,
 };
-use paceline_live::kernel::log::{KERNEL, Way};
+use paceline_live::kernel::log::{Direction, KERNEL};
 use paceline_units::Span;
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow::{Break, Continue};
@@ -43,7 +43,7 @@ fn what_is_sent_arrives_and_the_log_agrees() {
         let row = sent.row();
         assert_eq!((row.bytes_delivered, row.cc.as_str(), row.profile.as_str()), (Some(40_000_001), "reno", "kernel"));
         assert!(row.goodput_bps > 1e6 && row.rtt_min_s.unwrap() < 0.5 && row.cwnd_max_packets.unwrap() >= 10.0);
-        let series = sent.log.series("f", 0, Way::Out);
+        let series = sent.log.series("f", 0, Direction::Out);
         assert_eq!(series[0].columns.len(), KERNEL.len());
         assert!(series.iter().all(|s| s.columns.iter().all(|(_, c)| c.len() == s.columns[0].1.len())));
     });
@@ -63,7 +63,7 @@ fn bbr_tells_of_its_bandwidth_where_the_kernel_has_it() {
             Sending { congestion_control: Some("bbr".to_owned()), ..Sending::lasting(Span::from_millis(300)) };
         let sent = send(&client, &options, clock, &mut |_| Continue(())).unwrap();
         reader.join().unwrap().unwrap();
-        let kernel = &sent.log.series("f", 0, Way::Out)[0];
+        let kernel = &sent.log.series("f", 0, Direction::Out)[0];
         let last = |name: &str| *kernel.columns.iter().find(|(column, _)| *column == name).unwrap().1.last().unwrap();
         assert!(last("cc_bandwidth_bps") > 1e6 && last("cc_pacing_gain") >= 0.25 && last("cc_cwnd_gain") >= 1.0);
     });
@@ -97,9 +97,9 @@ fn a_long_flow_keeps_fewer_readings() {
         let (client, server) = pair();
         let clock = Clock::start();
         let every = Span::from_millis(1);
-        let receiving = Receiving { count_every: every, most_kept: 64, ..Receiving::default() };
+        let receiving = Receiving { count_every: every, max_kept: 64, ..Receiving::default() };
         let reader = std::thread::spawn(move || receive(&server, &receiving, clock, &mut |_| Continue(())));
-        let options = Sending { log_every: every, most_kept: 64, ..Sending::lasting(Span::from_millis(600)) };
+        let options = Sending { log_every: every, max_kept: 64, ..Sending::lasting(Span::from_millis(600)) };
         let sent = send(&client, &options, clock, &mut |_| Continue(())).unwrap();
         let received = reader.join().unwrap().unwrap();
         for (kept, what) in [(sent.log.samples().len(), "readings"), (received.intervals.len(), "intervals")] {

@@ -4,7 +4,7 @@
 use crate::realtime;
 
 use paceline_live::clock::Clock;
-use paceline_live::kernel::watch::{Control, MOST_READINGS, Options, Watching, Whose};
+use paceline_live::kernel::watch::{Control, MAX_READINGS, Options, Selection, Watching};
 use paceline_live::results::LiveOutput;
 use paceline_units::Span;
 use std::io::{Read as _, Write as _};
@@ -12,13 +12,13 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-fn options(whose: Whose) -> Options {
+fn options(selection: Selection) -> Options {
     Options {
-        whose,
+        selection,
         every: Span::from_millis(10),
         search_every: Span::from_millis(20),
         duration: None,
-        most_readings: MOST_READINGS,
+        max_readings: MAX_READINGS,
     }
 }
 
@@ -52,7 +52,7 @@ fn a_port_is_followed_from_both_ends_and_each_byte_is_counted() {
     realtime::tried(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let done = watched(options(Whose::Ports(vec![port])), || {
+        let done = watched(options(Selection::Ports(vec![port])), || {
             let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (mut server, _) = listener.accept().unwrap();
             for _ in 0..20 {
@@ -86,7 +86,7 @@ fn a_connection_between_two_searches_is_not_lost() {
     realtime::tried(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let rare = Options { search_every: Span::from_secs(60), ..options(Whose::Ports(vec![port])) };
+        let rare = Options { search_every: Span::from_secs(60), ..options(Selection::Ports(vec![port])) };
         let done = watched(rare, || {
             for _ in 0..3 {
                 transfer(&listener, 5000);
@@ -109,7 +109,7 @@ fn what_was_there_before_is_counted_from_the_beginning_of_the_watch() {
         client.write_all(&[1; 40_000]).unwrap();
         server.read_exact(&mut [0; 40_000]).unwrap();
         std::thread::sleep(Duration::from_millis(100));
-        let done = watched(options(Whose::Ports(vec![port])), || {
+        let done = watched(options(Selection::Ports(vec![port])), || {
             client.write_all(&[1; 1234]).unwrap();
             server.read_exact(&mut [0; 1234]).unwrap();
         });
@@ -128,7 +128,7 @@ fn many_connections_are_read_by_listing_them() {
     realtime::tried(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let done = watched(options(Whose::Ports(vec![port])), || {
+        let done = watched(options(Selection::Ports(vec![port])), || {
             let mut pairs = Vec::new();
             for _ in 0..30 {
                 let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -153,7 +153,7 @@ fn a_long_log_is_thinned() {
     realtime::tried(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let few = Options { most_readings: 40, every: Span::from_millis(2), ..options(Whose::Ports(vec![port])) };
+        let few = Options { max_readings: 40, every: Span::from_millis(2), ..options(Selection::Ports(vec![port])) };
         let done = watched(few, || {
             let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let _server = listener.accept().unwrap();
@@ -169,7 +169,7 @@ fn a_long_log_is_thinned() {
 #[test]
 fn an_absent_process_is_named() {
     realtime::tried(|| {
-        let error = Watching::open(options(Whose::Processes(vec![u32::MAX])), Clock::start()).unwrap_err();
+        let error = Watching::open(options(Selection::Processes(vec![u32::MAX])), Clock::start()).unwrap_err();
         assert_eq!(error.to_string(), format!("there is no process {}", u32::MAX));
     });
 }

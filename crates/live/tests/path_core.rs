@@ -103,11 +103,11 @@ fn same(name: &str, links: &str) -> Same {
     let output = run_captured(&model, &RunOptions::default(), &mut seen).unwrap();
     let mut emulator = Emulator::new(&spec(&model), None, Emulator::MEMORY);
     let end = Time::ZERO + model.duration;
-    let mut came: [Vec<Arrival>; 2] = Default::default();
+    let mut arrivals: [Vec<Arrival>; 2] = Default::default();
     let mut poll = |emulator: &mut Emulator, now| {
         while let Some(release) = emulator.poll(now) {
             let marked = release.frame[1] & 3 == 3;
-            came[release.side as usize].push((release.due, release.frame.len(), marked));
+            arrivals[release.side as usize].push((release.due, release.frame.len(), marked));
         }
     };
     let departures = core::mem::take(&mut seen.departures);
@@ -117,7 +117,7 @@ fn same(name: &str, links: &str) -> Same {
         emulator.arrive(side, time, &frame(size, flags));
     }
     poll(&mut emulator, Time(end.0 - 1));
-    for (ours, simulated) in came.iter_mut().zip(&mut seen.arrivals) {
+    for (ours, simulated) in arrivals.iter_mut().zip(&mut seen.arrivals) {
         // Two copies of one instant may come in either order.
         ours.sort_unstable();
         simulated.sort_unstable();
@@ -133,7 +133,7 @@ fn same(name: &str, links: &str) -> Same {
     let duplicated: u64 = counts.iter().map(|counts| counts.duplicated).sum();
     assert_eq!(duplicated, output.summary.engine.packets_duplicated, "{name}");
     let _ = emulator.finish(end);
-    Same { counts, marked: came.iter().flatten().filter(|arrival| arrival.2).count() }
+    Same { counts, marked: arrivals.iter().flatten().filter(|arrival| arrival.2).count() }
 }
 
 #[test]

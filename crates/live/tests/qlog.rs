@@ -82,8 +82,11 @@ fn a_log_has_every_packet_loss_and_round_trip_of_its_run() {
     let sent = count(&sender, |event| matches!(event, EventData::QuicPacketSent(_)));
     assert_eq!(sent, flow(&output).packets_sent, "without a host's delay all have left");
     let lost = count(&sender, |event| matches!(event, EventData::QuicPacketLost(_)));
-    let came = count(&receiver, |event| matches!(event, EventData::QuicPacketReceived(_)));
-    assert!(lost > 20 && came + lost <= sent && sent - came - lost < 60, "{sent} sent, {lost} lost, {came} came");
+    let received = count(&receiver, |event| matches!(event, EventData::QuicPacketReceived(_)));
+    assert!(
+        lost > 20 && received + lost <= sent && sent - received - lost < 60,
+        "{sent} sent, {lost} lost, {received} came"
+    );
     let states: Vec<&str> = sender
         .iter()
         .filter_map(|event| match &event.data {

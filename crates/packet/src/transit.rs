@@ -6,7 +6,7 @@ use paceline_units::{Offset, Time};
 /// Ticks until stamps wrap around: 18 minutes.
 const ROUND: i64 = 1 << 32;
 /// How much older than the newest stamp a packet may be: 4.6 minutes.
-const LATE: i64 = ROUND / 4;
+const MAX_AGE: i64 = ROUND / 4;
 
 /// Unwraps stamps in order of arrival: each is from about the time of the newest one before it, or later.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +34,7 @@ impl Transit {
     pub fn of(&mut self, stamp: Stamp, now: Time) -> Offset {
         let now = ticks(now);
         let mut step = i64::from(stamp.0.wrapping_sub(self.newest as u32));
-        if step >= ROUND - LATE {
+        if step >= ROUND - MAX_AGE {
             step -= ROUND;
         }
         let silence = now.saturating_sub(self.last_arrival);

@@ -139,8 +139,8 @@ fn feedback_is_padded_by_any_number_of_bytes() {
         0xaf, 0xcd, 0, 7, 0, 0, 0, 1, 0xa6, 0xfb, 0x98, 0xae, 0, 1, 0, 7, 0, 0x13, 0x4f, 0, 0x20, 7, 0x57, 0x25, 0x26,
         0x16, 4, 4, 0xb, 0xb, 0, 1,
     ];
-    let told = decode(&libwebrtc).unwrap().transport;
-    assert_eq!((told.len(), told[0].base, told[0].packets.len()), (1, 1, 7));
+    let transport = decode(&libwebrtc).unwrap().transport;
+    assert_eq!((transport.len(), transport[0].base, transport[0].packets.len()), (1, 1, 7));
     let mut longer = libwebrtc;
     longer[31] = 25;
     assert_eq!(decode(&longer), Err(DecodeError::Content(205)), "nothing is left of it");

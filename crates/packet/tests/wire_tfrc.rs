@@ -157,8 +157,8 @@ fn each_way_to_be_wrong_has_its_error() {
         let error = Err(DecodeError::LossEventRate);
         assert_eq!(spoilt("feedback", |b| b[36..44].copy_from_slice(&number.to_be_bytes())), error);
     }
-    let least = f64::from_bits(1);
-    assert!(spoilt("feedback", |b| b[36..44].copy_from_slice(&least.to_be_bytes())).is_ok());
+    let min_positive = f64::from_bits(1);
+    assert!(spoilt("feedback", |b| b[36..44].copy_from_slice(&min_positive.to_be_bytes())).is_ok());
 }
 
 fn subflow() -> impl Strategy<Value = Option<Subflow>> {

@@ -110,8 +110,8 @@ fn few_bytes_do_not_stand_for_many_packets() {
     let one = encoded(vec![half]);
     assert!(one.len() < 40);
     assert_eq!(decode(&one.repeat(2)), Err(DecodeError::Statuses(32_768)));
-    let most = TransportFeedback { packets: vec![None; TransportFeedback::MAX], ..feedback(&[]) };
-    encoded(vec![most]);
+    let longest = TransportFeedback { packets: vec![None; TransportFeedback::MAX], ..feedback(&[]) };
+    encoded(vec![longest]);
 }
 
 fn status(packet: &Option<ArrivalDelta>) -> TwccPacketStatus {
@@ -129,11 +129,11 @@ proptest! {
         prop_assert_eq!(twcc.base_sequence_number(), feedback.base);
         prop_assert_eq!(twcc.reference_time(), feedback.reference.bits());
         prop_assert_eq!(twcc.feedback_packet_count(), feedback.count);
-        let told: Vec<_> = twcc.packets().collect::<Result<_, _>>().unwrap();
-        prop_assert_eq!(told.len(), feedback.packets.len());
-        for (place, ((number, told), ours)) in told.iter().zip(&feedback.packets).enumerate() {
+        let decoded: Vec<_> = twcc.packets().collect::<Result<_, _>>().unwrap();
+        prop_assert_eq!(decoded.len(), feedback.packets.len());
+        for (place, ((number, decoded), ours)) in decoded.iter().zip(&feedback.packets).enumerate() {
             prop_assert_eq!(*number, feedback.base.wrapping_add(place as u16));
-            prop_assert_eq!(*told, status(ours));
+            prop_assert_eq!(*decoded, status(ours));
         }
     }
 

@@ -2,9 +2,9 @@
 //!
 //! An access point sees both directions of a flow. Once per interval it takes its measurements ([`Interval`], and a
 //! [`FlowReport`] for each flow) and decides how large each flow's window may be ([`Law::decide`]). In acknowledgements
-//! that pass through towards the sender it lowers the window field to that size ([`lowered`]), and never raises it. The
-//! same code decides in the simulator, in the path emulator and in the Linux gateway. They differ in the source of the
-//! measurements and in how a window is written.
+//! that pass through towards the sender it lowers the window field to that size ([`clamped_window`]), and never raises
+//! it. The same code decides in the simulator, in the path emulator and in the Linux gateway. They differ in the source
+//! of the measurements and in how a window is written.
 
 mod decided;
 mod sap_law;
@@ -129,7 +129,7 @@ impl Passed {
 /// pace the flow.
 #[inline]
 #[must_use]
-pub const fn lowered(own: u64, limit: u64, sent: u64, segment: u64) -> u64 {
+pub const fn clamped_window(own: u64, limit: u64, sent: u64, segment: u64) -> u64 {
     let mut window = limit;
     if window < sent {
         window = sent;

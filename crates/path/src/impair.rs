@@ -158,7 +158,7 @@ impl Rest {
             packet.flags = packet.flags.without(Flags::ECT.with(Flags::CE).with(Flags::L4S));
         }
         if let Some(held) = &self.aggregation {
-            packet.time = held.handed_over(sent) + self.propagation;
+            packet.time = held.delivery_time(sent) + self.propagation;
         }
         if !self.steps.is_empty() {
             self.step_to(sent);
@@ -205,7 +205,7 @@ impl Rest {
 impl Aggregation {
     /// When a packet is delivered whose transmission ended at `sent`. If it ends at the instant of a delivery, it is
     /// included.
-    fn handed_over(&self, sent: Time) -> Time {
+    fn delivery_time(&self, sent: Time) -> Time {
         if !(self.from..self.to).contains(&sent) {
             return sent;
         }

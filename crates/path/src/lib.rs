@@ -38,7 +38,7 @@ pub use link::Link;
 pub use loss::{FlowSet, GilbertElliott, Loss, On, Periodic, Start, TwoState};
 pub use managed::ManagedLink;
 pub use meter::{LinkReport, Measure, Series, Totals, Waits};
-pub use model::{Aggregation, DelaySpike, DelayStep, DelayVariation, Limit, LinkModel, Queue, Reorder, Room};
+pub use model::{Aggregation, DelaySpike, DelayStep, DelayVariation, Limit, LinkModel, Queue, QueueLimit, Reorder};
 pub use opportunities::Opportunities;
 pub use paceline_engine::{DropReason, Drops, Fate};
 pub use pipe::Pipe;

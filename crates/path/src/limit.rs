@@ -1,7 +1,7 @@
 //! A queue's limit that changes: a limit in time (the bytes that the link sends within it at its current rate), and
 //! steps from one limit to another.
 
-use crate::model::{Limit, LinkModel, Room};
+use crate::model::{Limit, LinkModel, QueueLimit};
 use crate::opportunities::Passed;
 use crate::rate::RateModel;
 use crate::schedule::Stepped;
@@ -13,14 +13,14 @@ const WINDOW: u64 = 1_000_000_000;
 /// Follows a link's limits and its rate, and yields the current limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    room: Room,
+    limit: QueueLimit,
     /// Later steps, the next one last.
-    steps: Vec<(u64, Room)>,
-    rate: Moment,
+    steps: Vec<(u64, QueueLimit)>,
+    rate: RateSource,
 }
 
 #[derive(Clone, Debug)]
-enum Moment {
+enum RateSource {
     Constant(Rate),
     Stepped(Box<Stepped>),
     /// Bytes delivered up to now, and up to one window earlier.
@@ -35,39 +35,39 @@ impl Limits {
     pub(crate) fn new(model: &LinkModel) -> Option<Limits> {
         let steps = &model.limit_steps;
         assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0), "steps of a limit must be in order");
-        let room = match (model.limit_in_time, steps.is_empty()) {
-            (Some(span), _) => Room::InTime(span),
+        let limit = match (model.limit_in_time, steps.is_empty()) {
+            (Some(span), _) => QueueLimit::InTime(span),
             (None, true) => return None,
-            (None, false) => Room::Fixed(model.queue.limit().expect("a queue whose limit changes has one")),
+            (None, false) => QueueLimit::Fixed(model.queue.limit().expect("a queue whose limit changes has one")),
         };
         let rate = match &model.rate {
-            RateModel::Constant(rate) => Moment::Constant(*rate),
-            RateModel::Schedule(schedule) => Moment::Stepped(Box::new(Stepped::new(schedule.clone()))),
+            RateModel::Constant(rate) => RateSource::Constant(*rate),
+            RateModel::Schedule(schedule) => RateSource::Stepped(Box::new(Stepped::new(schedule.clone()))),
             RateModel::Opportunities(all) => {
-                Moment::Delivery(Box::new((Passed::new(all.clone()), Passed::new(all.clone()))))
+                RateSource::Delivery(Box::new((Passed::new(all.clone()), Passed::new(all.clone()))))
             }
         };
-        Some(Limits { room, steps: steps.iter().rev().map(|&(at, room)| (at.0, room)).collect(), rate })
+        Some(Limits { limit, steps: steps.iter().rev().map(|&(at, limit)| (at.0, limit)).collect(), rate })
     }
 
     /// The limit at `now`; calls must come in order of time.
     pub(crate) fn at(&mut self, now: u64) -> Limit {
-        while let Some(&(_, room)) = self.steps.last().filter(|(at, _)| *at <= now) {
-            self.room = room;
+        while let Some(&(_, limit)) = self.steps.last().filter(|(at, _)| *at <= now) {
+            self.limit = limit;
             self.steps.pop();
         }
-        match self.room {
-            Room::Fixed(limit) => limit,
-            Room::InTime(span) => Limit::Bytes(self.bytes(span, now)),
+        match self.limit {
+            QueueLimit::Fixed(limit) => limit,
+            QueueLimit::InTime(span) => Limit::Bytes(self.bytes(span, now)),
         }
     }
 
     /// The bytes sent within `span` at the rate at `now`.
     fn bytes(&mut self, span: Span, now: u64) -> Size {
         let rate = match &mut self.rate {
-            Moment::Constant(rate) => *rate,
-            Moment::Stepped(server) => server.rate(now),
-            Moment::Delivery(passed) => {
+            RateSource::Constant(rate) => *rate,
+            RateSource::Stepped(server) => server.rate(now),
+            RateSource::Delivery(passed) => {
                 // During the first window, use the whole of it.
                 let to = now.max(WINDOW);
                 Rate((passed.0.before(to) - passed.1.before(to - WINDOW)).saturating_mul(8))
@@ -105,9 +105,9 @@ mod tests {
         assert!(Limits::new(&model).is_none());
         model.rate = RateModel::Schedule(Schedule::new(&rates, None).unwrap());
         model.limit_steps = vec![
-            (Time(10 * MS), Room::Fixed(Limit::Bytes(Size(500)))),
-            (Time(30 * MS), Room::InTime(Span(5 * MS))),
-            (Time(50 * MS), Room::Fixed(Limit::Packets(3))),
+            (Time(10 * MS), QueueLimit::Fixed(Limit::Bytes(Size(500)))),
+            (Time(30 * MS), QueueLimit::InTime(Span(5 * MS))),
+            (Time(50 * MS), QueueLimit::Fixed(Limit::Packets(3))),
         ];
         let mut limits = Limits::new(&model).unwrap();
         let [bytes, packets] = [|n| Limit::Bytes(Size(n)), |n: u64| Limit::Packets(n as u32)];

@@ -6,7 +6,7 @@ use crate::discipline::mark;
 use crate::impair::Impairments;
 use crate::limit::Limits;
 use crate::loss::Losses;
-use crate::meter::{Measure, Schedule};
+use crate::meter::{Measure, Meter};
 use crate::model::{Limit, LinkModel, Queue};
 use crate::occupancy::Occupancy;
 use crate::policer::Policer;
@@ -40,7 +40,7 @@ pub struct Link {
     marks: u64,
     /// The parts of a link with more than a constant rate, drop-tail by packets, and loss.
     general: Option<Box<General>>,
-    agenda: Box<Schedule>,
+    meter: Box<Meter>,
     keeps_order: bool,
     /// Whether the link has only a constant rate, drop-tail by packets, and propagation.
     only_sends: bool,
@@ -129,14 +129,14 @@ impl Link {
                 (Constant::new(Rate(1)), None, Some(Box::new(general)))
             }
         };
-        let agenda = Box::new(Schedule::new(window));
+        let meter = Box::new(Meter::new(window));
         Link {
             only_sends: loss.is_none() && general.is_none(),
             server,
             limit,
             propagation: model.propagation,
             loss,
-            boundary: agenda.next(),
+            boundary: meter.next(),
             arrivals: 0,
             idle: 0,
             last: 0,
@@ -144,7 +144,7 @@ impl Link {
             refused: Drops::default(),
             marks: 0,
             general,
-            agenda,
+            meter,
             keeps_order: model.keeps_order(),
         }
     }
@@ -347,7 +347,7 @@ impl Link {
         } else {
             general.shares.iter_mut().for_each(|shares| shares.pass(now, leaving));
         }
-        self.agenda.will_leave(start, start - now);
+        self.meter.will_leave(start, start - now);
         if end == u64::MAX { Fate::Held } else { fate }
     }
 }

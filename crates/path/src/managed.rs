@@ -7,14 +7,14 @@ use crate::discipline::{Discipline, Interface, Keys};
 use crate::impair::{Counts, Impairments};
 use crate::level::Level;
 use crate::limit::Limits;
-use crate::meter::{Measure, Schedule, Series, Snapshot, Waits};
+use crate::meter::{Measure, Meter, Series, Snapshot, Waits};
 use crate::model::LinkModel;
 use crate::occupancy::Occupancy;
 use crate::policer::Policer;
 use crate::rate::Server;
 use crate::recovery::{Recovering, Served};
 use crate::shares::{Leaving, Shares};
-use crate::waiting::{Exit, Gone};
+use crate::waiting::{Departed, Exit};
 use crate::{DropReason, Drops, Fate, LinkReport, Totals};
 use paceline_packet::Packet;
 use paceline_random::Stream;
@@ -38,7 +38,7 @@ pub struct ManagedLink {
     arrivals: u64,
     departures: u64,
     dropped: Drops,
-    gone: Gone,
+    departed: Departed,
     idle: u64,
     /// The time of the latest event.
     last: u64,
@@ -51,7 +51,7 @@ pub struct ManagedLink {
     boundary: u64,
     occupancy: Option<Box<Occupancy>>,
     shares: Option<Box<Shares>>,
-    agenda: Box<Schedule>,
+    meter: Box<Meter>,
 }
 
 impl ManagedLink {
@@ -78,7 +78,7 @@ impl ManagedLink {
             arrivals: 0,
             departures: 0,
             dropped: Drops::default(),
-            gone: Gone::default(),
+            departed: Departed::default(),
             idle: 0,
             last: 0,
             level: Level::default(),
@@ -87,7 +87,7 @@ impl ManagedLink {
             boundary: 0,
             occupancy: occupancy.map(|limit| Box::new(Occupancy::new(limit))),
             shares: model.per_flow.then(|| Box::new(Shares::new(window))),
-            agenda: Box::new(Schedule::new(window)),
+            meter: Box::new(Meter::new(window)),
         }
     }
 
@@ -155,7 +155,7 @@ impl ManagedLink {
         self.rise_or_fall(now, before);
         if self.wake == u64::MAX {
             // The queue was empty: the transmitter is free, or will be.
-            self.wake = self.server.ready(now.max(self.discipline.opens().0));
+            self.wake = self.server.ready(now.max(self.discipline.next_release().0));
             if self.wake <= now {
                 self.transmit(onward);
             }
@@ -181,7 +181,7 @@ impl ManagedLink {
         if let Some(recovery) = &mut self.recovery {
             recovery.catch_up(&mut self.server, latest);
             self.idle += core::mem::take(&mut recovery.idle);
-            self.wake = self.server.ready(latest.max(self.discipline.opens().0));
+            self.wake = self.server.ready(latest.max(self.discipline.next_release().0));
             if self.wake > now {
                 // A retransmission goes first.
                 return;
@@ -199,10 +199,10 @@ impl ManagedLink {
         let Some(mut packet) = packet else {
             // The discipline holds the remaining packets back.
             let held = self.discipline.packets() > 0;
-            self.wake = if held { self.server.ready(self.discipline.opens().0) } else { u64::MAX };
+            self.wake = if held { self.server.ready(self.discipline.next_release().0) } else { u64::MAX };
             return;
         };
-        self.agenda.waited(now - packet.time.0);
+        self.meter.waited(now - packet.time.0);
         let free = self.server.free();
         let index = self.departures;
         self.departures += 1;
@@ -227,9 +227,9 @@ impl ManagedLink {
                 shares.mark(packet.flow, now);
             }
         }
-        self.gone.packets[exit as usize] += 1;
-        self.gone.bytes[exit as usize] += u64::from(packet.size);
-        self.wake = self.server.ready(latest.max(self.discipline.opens().0));
+        self.departed.packets[exit as usize] += 1;
+        self.departed.bytes[exit as usize] += u64::from(packet.size);
+        self.wake = self.server.ready(latest.max(self.discipline.next_release().0));
         onward(if end == u64::MAX { Fate::Held } else { fate }, packet, Time(now));
     }
 
@@ -255,7 +255,7 @@ impl ManagedLink {
             refused: self.dropped,
             marks: self.discipline.marks(),
             classes: self.discipline.classes(),
-            gone: self.gone,
+            departed: self.departed,
             integrals: self.level.integrals,
             idle: self.idle + time.saturating_sub(self.server.free()),
             max: self.max_packets,
@@ -274,42 +274,42 @@ impl ManagedLink {
     #[cold]
     #[inline(never)]
     fn cross_boundaries(&mut self, now: u64, samples: u64) {
-        if self.agenda.from.is_none() && self.agenda.window.from.0 <= now {
-            self.agenda.from = Some(self.snapshot(self.agenda.window.from.0));
+        if self.meter.from.is_none() && self.meter.window.from.0 <= now {
+            self.meter.from = Some(self.snapshot(self.meter.window.from.0));
             self.occupancy.iter_mut().for_each(|occupancy| occupancy.begin());
-            self.opened = Some(self.agenda.window.from.0);
+            self.opened = Some(self.meter.window.from.0);
         }
         if self.opened.is_some_and(|from| now > from || samples > now) {
             self.max_packets = self.discipline.packets();
             self.opened = None;
         }
-        let to = self.agenda.window.to.0.max(self.agenda.window.from.0);
-        if self.agenda.to.is_none() && to <= now {
-            self.agenda.to = Some(self.snapshot(to));
+        let to = self.meter.window.to.0.max(self.meter.window.from.0);
+        if self.meter.to.is_none() && to <= now {
+            self.meter.to = Some(self.snapshot(to));
             self.occupancy.iter_mut().for_each(|occupancy| occupancy.end());
         }
-        while self.agenda.next_sample < samples {
+        while self.meter.next_sample < samples {
             let (packets, bytes) = (self.discipline.packets(), self.discipline.bytes());
-            self.agenda.sample(self.agenda.next_sample, packets, bytes);
+            self.meter.sample(self.meter.next_sample, packets, bytes);
         }
-        self.boundary = if self.opened.is_some() { 0 } else { self.agenda.next() };
+        self.boundary = if self.opened.is_some() { 0 } else { self.meter.next() };
     }
 
     /// Samples the queue every `every`, from time zero. Call it before the first packet.
     pub fn record(&mut self, every: Span) {
-        self.agenda.record(every);
+        self.meter.record(every);
         self.boundary = 0;
     }
 
     /// Waiting times of the packets sent.
     #[must_use]
     pub fn waits(&self) -> Waits {
-        self.agenda.waits
+        self.meter.waits
     }
 
     /// The series requested with [`ManagedLink::record`], up to the end given to [`ManagedLink::finish`].
     pub fn take_series(&mut self) -> Series {
-        core::mem::take(&mut self.agenda.series)
+        core::mem::take(&mut self.meter.series)
     }
 
     /// Closes the measurement at `end`. All departures before `end` must have happened.
@@ -325,8 +325,8 @@ impl ManagedLink {
         assert_eq!(self.arrivals, departures + drops.total() + waiting, "a link lost count of its packets");
         let Counts { reordered, duplicated, corrupted } = self.impairments.counts();
         let totals = Totals { arrivals: self.arrivals, departures, drops, waiting, reordered, duplicated, corrupted };
-        let to = self.agenda.to.unwrap_or(closing);
-        let from = self.agenda.from.unwrap_or(to);
+        let to = self.meter.to.unwrap_or(closing);
+        let from = self.meter.from.unwrap_or(to);
         let capacity = self.server.capacity(from.time, to.time);
         let occupancy = self.occupancy.as_ref().map(|occupancy| occupancy.shares());
         let flows = self.shares.as_mut().map_or_else(Vec::new, |shares| shares.finish(end));

@@ -6,7 +6,7 @@
 use crate::discipline::ClassCounts;
 use crate::level::Integrals;
 use crate::shares::FlowReport;
-use crate::waiting::Gone;
+use crate::waiting::Departed;
 use crate::{DropReason, Drops};
 use paceline_units::{Ratio, Size, Span, Time};
 use std::collections::VecDeque;
@@ -139,7 +139,7 @@ pub(crate) struct Snapshot {
     pub refused: Drops,
     pub marks: u64,
     pub classes: Option<[ClassCounts; 2]>,
-    pub gone: Gone,
+    pub departed: Departed,
     pub integrals: Integrals,
     /// Nanoseconds in which the link had nothing to send.
     pub idle: u64,
@@ -150,9 +150,9 @@ impl Snapshot {
     /// Packets that left the queue and crossed, their bytes, and all drops.
     pub(crate) fn outcome(&self) -> (u64, u64, Drops) {
         let mut drops = self.refused;
-        drops[DropReason::Loss] = self.gone.packets[1];
-        drops[DropReason::Outage] = self.gone.packets[2];
-        (self.gone.packets[0], self.gone.bytes[0], drops)
+        drops[DropReason::Loss] = self.departed.packets[1];
+        drops[DropReason::Outage] = self.departed.packets[2];
+        (self.departed.packets[0], self.departed.bytes[0], drops)
     }
 
     /// The report on the time between `from` and `self`. `capacity`: the bytes that a link of varying rate could have
@@ -173,7 +173,7 @@ impl Snapshot {
             None => 1.0 - (self.idle - from.idle) as f64 / length,
             Some(0) => 0.0,
             Some(bytes) => {
-                let used: u64 = (0..4).map(|i| self.gone.bytes[i] - from.gone.bytes[i]).sum();
+                let used: u64 = (0..4).map(|i| self.departed.bytes[i] - from.departed.bytes[i]).sum();
                 used as f64 / bytes as f64
             }
         };
@@ -206,9 +206,9 @@ impl Snapshot {
     }
 }
 
-/// The meter's schedule: the next instants at which it must act.
+/// A meter: its snapshots, samples and waits, and the next instants at which it must act.
 #[derive(Clone, Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct Meter {
     pub window: Measure,
     pub from: Option<Snapshot>,
     pub to: Option<Snapshot>,
@@ -222,12 +222,12 @@ pub(crate) struct Schedule {
     ahead: VecDeque<(u64, u64)>,
 }
 
-impl Schedule {
-    pub(crate) fn new(window: Measure) -> Schedule {
+impl Meter {
+    pub(crate) fn new(window: Measure) -> Meter {
         let (series, ahead) = (Series::default(), VecDeque::new());
         let (every, next_sample) = (Span::ZERO, u64::MAX);
         let waits = Waits::default();
-        Schedule { window, from: None, to: None, every, next_sample, series, waits, left: (0, 0), ahead }
+        Meter { window, from: None, to: None, every, next_sample, series, waits, left: (0, 0), ahead }
     }
 
     /// Requests a sample every `every`, from time zero.

@@ -22,7 +22,7 @@ pub struct LinkModel {
     /// `queue` has the limit for the nominal rate. `None`: the limit in `queue` applies.
     pub limit_in_time: Option<Span>,
     /// Changes of the queue's limit, in order of time.
-    pub limit_steps: Vec<(Time, Room)>,
+    pub limit_steps: Vec<(Time, QueueLimit)>,
     /// Drops packets before they reach the queue.
     pub policer: Option<PolicerModel>,
     /// Link-layer retransmission of blocks that fail on the air.
@@ -213,7 +213,7 @@ pub enum Limit {
 
 /// A queue's limit from an instant on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Room {
+pub enum QueueLimit {
     /// A fixed limit.
     Fixed(Limit),
     /// The bytes that the link sends within this time at its current rate.

@@ -56,9 +56,9 @@ pub(crate) struct Recovering {
     stream: Stream,
     /// Blocks to be retransmitted: when, and their size. Of blocks due at the same instant a later one may go first;
     /// together they take the same time.
-    again: BinaryHeap<Reverse<(u64, u16)>>,
+    pending_retransmissions: BinaryHeap<Reverse<(u64, u16)>>,
     /// When the latest packet is delivered.
-    handed: u64,
+    last_delivery: u64,
     /// Nanoseconds in which the transmitter idled before a retransmission.
     pub(crate) idle: u64,
 }
@@ -73,20 +73,20 @@ impl Recovering {
             delay: model.delay.0,
             retransmissions: model.retransmissions,
             stream,
-            again: BinaryHeap::new(),
-            handed: 0,
+            pending_retransmissions: BinaryHeap::new(),
+            last_delivery: 0,
             idle: 0,
         }
     }
 
     /// Sends the retransmissions that precede a packet available at `now`.
     pub(crate) fn catch_up(&mut self, server: &mut Server, now: u64) {
-        while let Some(&Reverse((due, size))) = self.again.peek() {
+        while let Some(&Reverse((due, size))) = self.pending_retransmissions.peek() {
             let free = server.free();
             if due > free.max(now) {
                 break;
             }
-            self.again.pop();
+            self.pending_retransmissions.pop();
             self.idle += due.saturating_sub(free);
             server.serve(due.max(free), size);
         }
@@ -96,7 +96,7 @@ impl Recovering {
     pub(crate) fn serve(&mut self, server: &mut Server, index: u64, now: u64, size: u16) -> Served {
         let draws = self.stream.fork(index);
         let (mut rest, mut block) = (u32::from(size), 0);
-        let mut served = Served { start: u64::MAX, end: self.handed, lost: false };
+        let mut served = Served { start: u64::MAX, end: self.last_delivery, lost: false };
         while rest > 0 || block == 0 {
             self.catch_up(server, now);
             let part = rest.min(self.block) as u16;
@@ -112,13 +112,13 @@ impl Recovering {
                     break;
                 }
                 attempt += 1;
-                self.again.push(Reverse((end, part)));
+                self.pending_retransmissions.push(Reverse((end, part)));
             }
             served.end = served.end.max(end);
             block += 1;
         }
         if served.end != u64::MAX {
-            self.handed = served.end;
+            self.last_delivery = served.end;
         }
         served
     }

@@ -173,8 +173,8 @@ impl Stepped {
         let mut need = u64::from(size) * BYTE + self.used;
         loop {
             let (rate, end) = (self.schedule.steps[self.step].1, self.step_end());
-            let room = u128::from(end - self.free) * u128::from(rate);
-            if u128::from(need) < room {
+            let step_capacity = u128::from(end - self.free) * u128::from(rate);
+            if u128::from(need) < step_capacity {
                 (self.free, self.used) = (self.free + need / rate, need % rate);
                 return (start, self.free);
             }
@@ -182,7 +182,7 @@ impl Stepped {
             if end == u64::MAX {
                 return (start, end);
             }
-            need -= room as u64;
+            need -= step_capacity as u64;
             self.advance();
             if need == 0 {
                 return (start, end);

@@ -26,7 +26,7 @@ pub struct FlowReport {
 
 /// The counters of one flow.
 #[derive(Clone, Copy, Debug, Default)]
-struct Own {
+struct FlowCounters {
     report: FlowReport,
     waiting: u64,
     /// The time up to which `area` is computed.
@@ -39,7 +39,7 @@ struct Own {
 #[derive(Clone, Debug)]
 pub(crate) struct Shares {
     window: Measure,
-    own: Vec<Own>,
+    flows: Vec<FlowCounters>,
     /// Waiting packets whose departure is known: when, and how they leave.
     ahead: VecDeque<(u64, Leaving)>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Leaving {
     pub exit: Exit,
 }
 
-impl Own {
+impl FlowCounters {
     /// Extends the area to `at`.
     fn integrate(&mut self, at: u64, window: Measure) {
         let (from, to) = (self.reached.max(window.from.0), at.min(window.to.0));
@@ -63,44 +63,44 @@ impl Own {
 
 impl Shares {
     pub(crate) fn new(window: Measure) -> Shares {
-        Shares { window, own: Vec::new(), ahead: VecDeque::new() }
+        Shares { window, flows: Vec::new(), ahead: VecDeque::new() }
     }
 
-    fn of(&mut self, flow: FlowId) -> &mut Own {
+    fn of(&mut self, flow: FlowId) -> &mut FlowCounters {
         let number = flow.0 as usize;
-        if number >= self.own.len() {
-            self.own.resize(number + 1, Own::default());
+        if number >= self.flows.len() {
+            self.flows.resize(number + 1, FlowCounters::default());
         }
-        &mut self.own[number]
+        &mut self.flows[number]
     }
 
     /// The flow's counters, if `at` lies in the measured interval.
     fn counts(&mut self, flow: FlowId, at: u64) -> Option<&mut FlowReport> {
         let measured = self.window.from.0 <= at && at < self.window.to.0;
-        let own = self.of(flow);
-        measured.then_some(&mut own.report)
+        let counters = self.of(flow);
+        measured.then_some(&mut counters.report)
     }
 
     fn change(&mut self, flow: FlowId, at: u64, by: i64) {
         let window = self.window;
-        let own = self.of(flow);
-        own.integrate(at, window);
-        own.waiting = own.waiting.checked_add_signed(by).expect("only what waits leaves");
+        let counters = self.of(flow);
+        counters.integrate(at, window);
+        counters.waiting = counters.waiting.checked_add_signed(by).expect("only what waits leaves");
     }
 
     /// A packet reaches the queue.
     pub(crate) fn arrive(&mut self, flow: FlowId, at: u64) {
-        self.counts(flow, at).into_iter().for_each(|own| own.arrivals += 1);
+        self.counts(flow, at).into_iter().for_each(|report| report.arrivals += 1);
     }
 
     /// A packet that does not wait is dropped.
     pub(crate) fn refuse(&mut self, flow: FlowId, at: u64, reason: DropReason) {
-        self.counts(flow, at).into_iter().for_each(|own| own.drops[reason] += 1);
+        self.counts(flow, at).into_iter().for_each(|report| report.drops[reason] += 1);
     }
 
     /// A packet is marked.
     pub(crate) fn mark(&mut self, flow: FlowId, at: u64) {
-        self.counts(flow, at).into_iter().for_each(|own| own.marks += 1);
+        self.counts(flow, at).into_iter().for_each(|report| report.marks += 1);
     }
 
     /// A packet begins to wait.
@@ -116,14 +116,14 @@ impl Shares {
 
     /// A packet goes to the transmitter without waiting.
     pub(crate) fn pass(&mut self, at: u64, Leaving { flow, size, exit }: Leaving) {
-        let Some(own) = self.counts(flow, at) else { return };
+        let Some(report) = self.counts(flow, at) else { return };
         match exit {
             Exit::Crosses => {
-                own.departures += 1;
-                own.departed_bytes.0 += u64::from(size);
+                report.departures += 1;
+                report.departed_bytes.0 += u64::from(size);
             }
-            Exit::Lost => own.drops[DropReason::Loss] += 1,
-            Exit::Outage => own.drops[DropReason::Outage] += 1,
+            Exit::Lost => report.drops[DropReason::Loss] += 1,
+            Exit::Outage => report.drops[DropReason::Outage] += 1,
         }
     }
 
@@ -157,11 +157,11 @@ impl Shares {
         }
         let window = self.window;
         let length = end.min(window.to.0).saturating_sub(window.from.0);
-        let report = |own: &mut Own| {
-            own.integrate(end, window);
-            let mean_packets = if length > 0 { own.area as f64 / length as f64 } else { 0.0 };
-            FlowReport { mean_packets, ..own.report }
+        let report = |counters: &mut FlowCounters| {
+            counters.integrate(end, window);
+            let mean_packets = if length > 0 { counters.area as f64 / length as f64 } else { 0.0 };
+            FlowReport { mean_packets, ..counters.report }
         };
-        self.own.iter_mut().map(report).collect()
+        self.flows.iter_mut().map(report).collect()
     }
 }

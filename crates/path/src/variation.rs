@@ -54,7 +54,7 @@ impl Variations {
 pub(crate) enum Variation {
     Uniform { max: u64, stream: Stream },
     BadWifi { long_share: f64, streams: [Stream; 4] },
-    Gaussian { deviation: f64, most: f64, streams: [Stream; 2] },
+    Gaussian { deviation: f64, max: f64, streams: [Stream; 2] },
 }
 
 impl Variation {
@@ -63,7 +63,7 @@ impl Variation {
             DelayVariation::Uniform(max) => Variation::Uniform { max: max.0, stream },
             DelayVariation::Gaussian { deviation, bound } => {
                 let deviation = deviation.0 as f64;
-                Variation::Gaussian { deviation, most: bound * deviation, streams: [0, 1].map(|n| stream.fork(n)) }
+                Variation::Gaussian { deviation, max: bound * deviation, streams: [0, 1].map(|n| stream.fork(n)) }
             }
             DelayVariation::BadWifi(mean) => {
                 let above = mean.0.saturating_sub(SHORT.0) as f64;
@@ -91,10 +91,10 @@ impl Variation {
                 extra
             }
             // Box-Muller transform (1958), one of its two values
-            Variation::Gaussian { deviation, most, streams: [radius, angle] } => {
+            Variation::Gaussian { deviation, max, streams: [radius, angle] } => {
                 let normal =
                     (2.0 * radius.exponential(index)).sqrt() * libm::cos(core::f64::consts::TAU * angle.unit(index));
-                Span((deviation * normal).abs().min(*most) as u64)
+                Span((deviation * normal).abs().min(*max) as u64)
             }
         }
     }

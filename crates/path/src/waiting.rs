@@ -28,7 +28,7 @@ struct Entry {
 
 /// Counts of packets that have left the queue, by [`Exit`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Gone {
+pub(crate) struct Departed {
     pub packets: [u64; 4],
     pub bytes: [u64; 4],
 }
@@ -98,7 +98,7 @@ pub(crate) struct Waiting {
     /// The maximum number of packets that waited at once, among those booked.
     pub(crate) max: usize,
     /// Counts of all packets, both gone and waiting.
-    pub(crate) entered: Gone,
+    pub(crate) entered: Departed,
     /// The occupancy histogram, optional: updated at each change.
     pub(crate) occupancy: Option<Box<(Level, Occupancy)>>,
 }
@@ -116,7 +116,7 @@ impl Waiting {
             sums: Sums::default(),
             areas: Areas::default(),
             max: 0,
-            entered: Gone::default(),
+            entered: Departed::default(),
             occupancy: occupancy.map(|occupancy| Box::new((Level::default(), occupancy))),
         }
     }
@@ -291,24 +291,24 @@ impl Waiting {
     }
 
     /// The integrals up to `time`, and the packets that left before it. No packet may have arrived after `time`.
-    pub(crate) fn up_to(&mut self, time: u64) -> (Integrals, Gone) {
+    pub(crate) fn up_to(&mut self, time: u64) -> (Integrals, Departed) {
         // at time zero nothing leaves, but arrivals are booked
         self.release(time.saturating_sub(1));
         if let Some(watch) = &mut self.occupancy {
             watch.0.integrate(time, &mut watch.1);
         }
         // booked packets count their whole wait: subtract the part after `time`
-        let (mut ahead, mut gone, mut before) = (Areas::default(), self.entered, [0; 2]);
+        let (mut ahead, mut departed, mut before) = (Areas::default(), self.entered, [0; 2]);
         for &Entry { start, size, exit, .. } in &self.entries[self.head..self.tail] {
-            gone.packets[exit as usize] -= 1;
-            gone.bytes[exit as usize] -= u64::from(size);
+            departed.packets[exit as usize] -= 1;
+            departed.bytes[exit as usize] -= u64::from(size);
             ahead.add(u64::from(size), start - time, before);
             before[0] += u128::from(start - time);
             before[1] += u128::from(start - time) * u128::from(size);
         }
         let past = |all: [u128; 2], ahead: [u128; 2]| [0, 1].map(|i| (all[i] - ahead[i]) as f64);
         let Areas { first, second } = self.areas;
-        (Integrals { first: past(first, ahead.first), second: past(second, ahead.second) }, gone)
+        (Integrals { first: past(first, ahead.first), second: past(second, ahead.second) }, departed)
     }
 }
 
@@ -349,14 +349,14 @@ mod tests {
                         second[i] += level * level * scale as f64;
                     }
                 }
-                let (integrals, gone) = waiting.up_to(time * scale);
+                let (integrals, departed) = waiting.up_to(time * scale);
                 for i in 0..2 {
                     assert!((integrals.first[i] / first[i] - 1.0).abs() < 1e-12 || integrals.first[i] == first[i]);
                     assert!((integrals.second[i] / second[i] - 1.0).abs() < 1e-12 || integrals.second[i] == second[i]);
                 }
                 let left = all.iter().filter(|&&(_, start, _)| start < time);
-                assert_eq!(gone.packets[0], left.clone().count() as u64);
-                assert_eq!(gone.bytes[0], left.map(|p| u64::from(p.2)).sum::<u64>());
+                assert_eq!(departed.packets[0], left.clone().count() as u64);
+                assert_eq!(departed.bytes[0], left.map(|p| u64::from(p.2)).sum::<u64>());
             };
             let mut max = 0;
             for (gap, service, size) in packets {

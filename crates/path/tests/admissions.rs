@@ -108,9 +108,9 @@ proptest! {
             let size = if alike { 1000 } else { size };
             let mut packet = packet((now, size));
             if first.admit(&mut packet) == Fate::Pass {
-                let came = packet.time.0;
+                let arrived_at = packet.time.0;
                 prop_assert_eq!(second.admit(&mut packet), Fate::Pass);
-                prop_assert!(packet.time.0 - came <= time(1500) + 2);
+                prop_assert!(packet.time.0 - arrived_at <= time(1500) + 2);
             }
         }
         let report = second.finish(Time(u64::MAX / 2));

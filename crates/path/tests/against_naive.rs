@@ -212,7 +212,7 @@ fn compare_link(
         sd_packets,
         sd_bytes,
         max_packets,
-        arrivals: came,
+        arrivals: arrived,
         departures,
         departed_bytes,
         drops,
@@ -220,11 +220,11 @@ fn compare_link(
         ..
     } = link.finish(Time(end));
     let want = expected(&sent, &dropped, window, &model.queue);
-    let asked = model.occupancy && !matches!(model.queue, Queue::Unlimited);
+    let requested = model.occupancy && !matches!(model.queue, Queue::Unlimited);
     let tenths = want.tenths.map(|time| time as f64 / window.to.since(window.from).0 as f64);
-    prop_assert_eq!(occupancy, asked.then_some(tenths));
+    prop_assert_eq!(occupancy, requested.then_some(tenths));
     prop_assert_eq!(
-        (came, departures, departed_bytes.0, drops[DropReason::Overflow], max_packets),
+        (arrived, departures, departed_bytes.0, drops[DropReason::Overflow], max_packets),
         (want.arrivals, want.departures, want.departed_bytes, want.overflow, want.max)
     );
     let got =

@@ -109,12 +109,12 @@ fn full(bits: f64, streams: f64) -> (usize, f64) {
 
 /// Packets across in a frame on average, where each MPDU fails with this probability: what failed goes first next time, and
 /// 64 numbers from the oldest are open.
-fn across(most: usize, failure: f64) -> f64 {
+fn across(max_open: usize, failure: f64) -> f64 {
     let mut draws = Sequence::new(Stream::new(7, "model"));
     let (mut open, mut next, mut passed) = (Vec::<u64>::new(), 0u64, 0usize);
     let frames = 20_000;
     for _ in 0..frames {
-        while open.len() < most && open.first().is_none_or(|first| next < first + 64) {
+        while open.len() < max_open && open.first().is_none_or(|first| next < first + 64) {
             open.push(next);
             next += 1;
         }
@@ -245,10 +245,10 @@ fn order_is_kept_and_nothing_lost_or_doubled() {
         let ports = 2 * stations.len() as u32;
         let rts_threshold = (seed % 2 == 1).then_some(2000);
         let model = CellModel { rts_threshold, ..model(stations) };
-        let least = model.min_delay();
+        let min_delay = model.min_delay();
         let mut bench = Bench::new(&model, seed);
         let mut draws = Sequence::new(Stream::new(seed, "packets"));
-        let (mut given, mut told) = (vec![0u32; ports as usize], vec![vec![]; ports as usize]);
+        let (mut given, mut forwarded) = (vec![0u32; ports as usize], vec![vec![]; ports as usize]);
         let (mut lost, mut time) = (vec![vec![]; ports as usize], Time::ZERO);
         let mut left = 6000;
         loop {
@@ -269,8 +269,8 @@ fn order_is_kept_and_nothing_lost_or_doubled() {
             while let Some(output) = bench.cell.take_output() {
                 match output {
                     Output::Forward(packet) => {
-                        assert!(packet.time >= now.min(time) + least, "not seen ahead");
-                        told[packet.flow.0 as usize].push(packet.seq);
+                        assert!(packet.time >= now.min(time) + min_delay, "not seen ahead");
+                        forwarded[packet.flow.0 as usize].push(packet.seq);
                     }
                     Output::Drop(packet, ..) => lost[packet.flow.0 as usize].push(packet.seq),
                     Output::Waited(..) => {}
@@ -279,8 +279,8 @@ fn order_is_kept_and_nothing_lost_or_doubled() {
         }
         assert_eq!((left, bench.cell.holding()), (0, 0), "seed {seed}");
         for port in 0..ports as usize {
-            assert!(told[port].windows(2).all(|pair| pair[0] < pair[1]), "seed {seed}, port {port}: out of order");
-            let mut all = [&told[port][..], &lost[port][..]].concat();
+            assert!(forwarded[port].windows(2).all(|pair| pair[0] < pair[1]), "seed {seed}, port {port}: out of order");
+            let mut all = [&forwarded[port][..], &lost[port][..]].concat();
             all.sort_unstable();
             assert_eq!(all, (0..given[port]).collect::<Vec<_>>(), "seed {seed}, port {port}");
             lost_of_all += lost[port].len();

@@ -74,7 +74,7 @@ fn run(model: CakeModel, byte_ns: u64, inputs: &[Input]) -> Fates {
             free = now + u64::from(packet.size) * byte_ns;
             Some(free)
         } else {
-            (queue.packets() > 0).then(|| queue.opens().0)
+            (queue.packets() > 0).then(|| queue.next_release().0)
         };
     }
 }

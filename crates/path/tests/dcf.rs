@@ -324,10 +324,10 @@ fn windows_double_and_fall_back() {
     // Seven attempts of 254 us and seven timeouts of 39 us (the last one's belongs to the next packet), the rest is backoff:
     // of windows 3, 7, 15, 31, 31, 31, 31, in the mean 74.5 slots.
     let slots: Vec<f64> = ends.windows(2).map(|pair| (pair[1] - pair[0] - 7.0 * 293.0) / 9.0).collect();
-    let most = slots.iter().copied().fold(0.0, f64::max);
+    let max_slots = slots.iter().copied().fold(0.0, f64::max);
     let mean = slots.iter().sum::<f64>() / slots.len() as f64;
     // A standard error of 19.2 / 20 slots.
-    assert!((mean - 74.5).abs() < 4.0 && most <= 149.0, "{mean} {most}");
+    assert!((mean - 74.5).abs() < 4.0 && max_slots <= 149.0, "{mean} {max_slots}");
     // Half of the frames damaged: the attempt of number i after a success has the share 2^-i, so a window of 8.83 in the mean.
     let story = exchanges(&CellModel { phy, ..model(vec![damaged(0.5)]) }, &vec![(0, 0.0, 1500); 4000]);
     let counts = story.reports[1].counts;

@@ -35,7 +35,7 @@ struct Sender {
     /// Packets and marks since then, and DCTCP's alpha.
     seen: (u32, u32),
     alpha: f64,
-    lowered: bool,
+    reduced: bool,
     delivered: u64,
 }
 
@@ -50,25 +50,25 @@ impl Sender {
             round: 0,
             seen: (0, 0),
             alpha,
-            lowered: false,
+            reduced: false,
             delivered: 0,
         }
     }
 
     /// Packet `seq` is acknowledged (`Some`: whether marked) or known to be lost.
-    fn hear(&mut self, seq: u32, marked: Option<bool>) {
+    fn on_feedback(&mut self, seq: u32, marked: Option<bool>) {
         self.in_flight -= 1;
         let signal = marked != Some(false);
         self.seen = (self.seen.0 + 1, self.seen.1 + u32::from(signal));
         if seq >= self.round {
             let share = f64::from(self.seen.1) / f64::from(self.seen.0);
             self.alpha += (share - self.alpha) / 16.0;
-            (self.seen, self.round, self.lowered) = ((0, 0), self.sent, false);
+            (self.seen, self.round, self.reduced) = ((0, 0), self.sent, false);
         }
-        if signal && !self.lowered {
+        if signal && !self.reduced {
             let scalable = self.kind == Kind::Scalable && marked.is_some();
             self.window = (self.window * if scalable { 1.0 - self.alpha / 2.0 } else { 0.5 }).max(2.0);
-            self.lowered = true;
+            self.reduced = true;
         } else if !signal {
             self.window += 1.0 / self.window;
         }
@@ -90,7 +90,7 @@ fn outcome(model: DualPi2Model, kinds: &[Kind], rtt: u64) -> Outcome {
     let window = Measure { from: Time(10_000 * MS), to: Time(40_000 * MS) };
     let mut link = ManagedLink::new(&link, window, Keys::Flow, Stream::new(1, "link"));
     let mut senders: Vec<Sender> = kinds.iter().copied().map(Sender::new).collect();
-    // (when, flow, seq, what is heard); the earliest first
+    // (when, flow, seq, event); the earliest first
     let mut heap = BinaryHeap::new();
     let at = |time: u64, event: (u32, u32, u8)| std::cmp::Reverse((time, event));
     const LOST: u8 = 0;
@@ -100,21 +100,21 @@ fn outcome(model: DualPi2Model, kinds: &[Kind], rtt: u64) -> Outcome {
     for flow in 0..kinds.len() as u32 {
         heap.push(at(u64::from(flow) * 7 * MS, (flow, 0, SEND)));
     }
-    let mut news = Vec::new();
+    let mut fates = Vec::new();
     loop {
         let wake = link.next_wake().0;
         let next = heap.peek().map_or(u64::MAX, |std::cmp::Reverse((time, _))| *time);
         if wake.min(next) >= 40_000 * MS {
             break;
         }
-        let mut hear = |fate: Fate, packet: Packet, when: Time| news.push((fate, packet, when));
+        let mut on_fate = |fate: Fate, packet: Packet, when: Time| fates.push((fate, packet, when));
         if wake <= next {
-            link.advance(Time(wake + 1), &mut hear);
+            link.advance(Time(wake + 1), &mut on_fate);
         } else if let Some(std::cmp::Reverse((now, (flow, seq, what)))) = heap.pop() {
             let sender = &mut senders[flow as usize];
             let blind = if let Kind::Blind(kbps) = sender.kind { Some(kbps) } else { None };
             if what != SEND && blind.is_none() {
-                sender.hear(seq, [None, Some(false), Some(true)][usize::from(what)]);
+                sender.on_feedback(seq, [None, Some(false), Some(true)][usize::from(what)]);
             }
             if now >= 10_000 * MS && (what == PLAIN || what == MARKED) {
                 sender.delivered += u64::from(SIZE);
@@ -142,14 +142,14 @@ fn outcome(model: DualPi2Model, kinds: &[Kind], rtt: u64) -> Outcome {
                     extra: ExtraId::NONE,
                 };
                 (sender.sent, sender.in_flight) = (sender.sent + 1, sender.in_flight + 1);
-                link.advance(Time(now + 1), &mut hear);
-                link.arrive(packet, &mut hear);
+                link.advance(Time(now + 1), &mut on_fate);
+                link.arrive(packet, &mut on_fate);
             }
             if let Some(kbps) = blind.filter(|_| what == SEND) {
                 heap.push(at(now + u64::from(SIZE) * 8 * MS / kbps, (flow, 0, SEND)));
             }
         }
-        for (fate, packet, when) in news.drain(..) {
+        for (fate, packet, when) in fates.drain(..) {
             let (time, what) = match fate {
                 Fate::Drop(_) => (when.0, LOST),
                 _ => (packet.time.0, if packet.flags.has(Flags::CE) { MARKED } else { PLAIN }),

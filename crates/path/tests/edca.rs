@@ -168,7 +168,7 @@ fn a_transmission_opportunity_is_used_up_to_its_end() {
 fn aggregates_are_cut_by_the_opportunity() {
     let ht = Ht::new(7, Width::Mhz20, GuardInterval::Long).unwrap();
     let station = StationModel { rate: ht.rate(), ht: Some(ht), ..STATION };
-    for (txop, most) in [(1504u64, 1504.0), (3008, 3008.0)] {
+    for (txop, max_us) in [(1504u64, 1504.0), (3008, 3008.0)] {
         let cell = model(vec![station.clone()], vec![at_once(Category::Voice, 2, Span::from_micros(txop))], vec![0]);
         let (arrived, reports) = run(&cell, &[1], (400, 1500, false), Time::from_secs_f64(2.0));
         assert_eq!(arrived.len(), 400);
@@ -187,9 +187,9 @@ fn aggregates_are_cut_by_the_opportunity() {
         // subframes of 1544 B at 65 Mbit/s: 260 bits in 4 us; preamble and extension within 50 us, SIFS and a BlockAck of 32 B at 24 Mbit/s
         let subframe = 1544.0 * 8.0 / 260.0 * 4.0;
         let spent = f64::from(full) * subframe + 50.0 + 10.0 + 44.0;
-        assert!(spent <= most + 20.0 && spent + subframe > most - 20.0, "{full} of {subframe} us in {most}");
+        assert!(spent <= max_us + 20.0 && spent + subframe > max_us - 20.0, "{full} of {subframe} us in {max_us}");
         let counts = reports[1].counts;
-        assert!(counts.airtime.as_secs_f64() * 1e6 / counts.attempts as f64 <= most, "{counts:?}");
+        assert!(counts.airtime.as_secs_f64() * 1e6 / counts.attempts as f64 <= max_us, "{counts:?}");
     }
 }
 

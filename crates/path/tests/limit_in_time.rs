@@ -3,7 +3,7 @@
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
     CoDelModel, DualPi2Model, Fate, FqCoDelModel, FqPieModel, Keys, Limit, Link, LinkModel, ManagedLink, Measure,
-    PieModel, Queue, RateModel, RedModel, Room, Schedule,
+    PieModel, Queue, QueueLimit, RateModel, RedModel, Schedule,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
@@ -62,26 +62,26 @@ fn a_limit_in_time_follows_the_rate() {
 
 #[test]
 fn managed_queues_too() {
-    let most = Limit::Bytes(Size(10_000));
+    let max_bytes = Limit::Bytes(Size(10_000));
     let forever = Span::from_secs(1000);
-    let codel = CoDelModel { target: forever, interval: forever, ..CoDelModel::new(most) };
+    let codel = CoDelModel { target: forever, interval: forever, ..CoDelModel::new(max_bytes) };
     // one at a time, in place of half the queue
-    let fair = FqCoDelModel { codel, batch: 1, ..FqCoDelModel::new(most) };
-    let pie = PieModel { target: forever, burst: forever, ..PieModel::new(most) };
-    let dual = DualPi2Model { target: forever, ..DualPi2Model::linux(most) };
+    let fair = FqCoDelModel { codel, batch: 1, ..FqCoDelModel::new(max_bytes) };
+    let pie = PieModel { target: forever, burst: forever, ..PieModel::new(max_bytes) };
+    let dual = DualPi2Model { target: forever, ..DualPi2Model::linux(max_bytes) };
     // Of the 20 that wait at 200 ms two have left by the time at which the next come, and two more by 205 ms, 2 ms each; at a
     // rate of zero nothing comes or goes.
     let kept = [10, 20, 16, 5, 5, 10];
     // which drops what has come before, all but one
     let cut = [10, 20, 5, 5, 1, 10];
     for (queue, expected) in [
-        (Queue::DropTail(most), kept),
+        (Queue::DropTail(max_bytes), kept),
         (Queue::Red(never_red()), kept),
         (Queue::CoDel(codel), kept),
         (Queue::Pie(pie), kept),
         (Queue::FqCoDel(fair), cut),
         (Queue::DualPi2(dual), kept),
-        (Queue::FqPie(FqPieModel { pie, ..FqPieModel::new(most) }), kept),
+        (Queue::FqPie(FqPieModel { pie, ..FqPieModel::new(max_bytes) }), kept),
     ] {
         let stream = Stream::new(1, "link");
         let link = std::cell::RefCell::new(ManagedLink::new(&model(queue.clone()), Measure::ALL, Keys::Flow, stream));
@@ -101,8 +101,12 @@ fn managed_queues_too() {
 /// A limit in packets that another follows: what waits already stays.
 #[test]
 fn a_limit_that_steps() {
-    let rooms = [Room::Fixed(Limit::Bytes(Size(4_000))), Room::InTime(Span(20 * MS)), Room::Fixed(Limit::Packets(2))];
-    let steps: Vec<_> = [100, 200, 300].map(|at| Time(at * MS)).into_iter().zip(rooms).collect();
+    let limits = [
+        QueueLimit::Fixed(Limit::Bytes(Size(4_000))),
+        QueueLimit::InTime(Span(20 * MS)),
+        QueueLimit::Fixed(Limit::Packets(2)),
+    ];
+    let steps: Vec<_> = [100, 200, 300].map(|at| Time(at * MS)).into_iter().zip(limits).collect();
     for queue in [
         Queue::DropTail(Limit::Packets(10)),
         Queue::CoDel(CoDelModel {

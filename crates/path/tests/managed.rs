@@ -191,8 +191,8 @@ proptest! {
         prop_assert_eq!(report.totals.waiting, 0, "all leaves some day");
         prop_assert_eq!(left.len() + dropped, arrivals.len());
         let (mut sent, first) = (0, arrivals[0].0);
-        for (number, (at, size, came)) in (0..).zip(&left) {
-            prop_assert!(at >= came);
+        for (number, (at, size, arrived_at)) in (0..).zip(&left) {
+            prop_assert!(at >= arrived_at);
             // each packet's time is whole nanoseconds
             prop_assert!(sent * 8_000 / mbps <= at - first + number, "{} B by {}", sent, at);
             sent += size;

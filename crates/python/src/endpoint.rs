@@ -5,7 +5,7 @@ use crate::run::RunOutput;
 use crate::{InternalError, LiveError, live, panics};
 use paceline_control::rtp::FeedbackFormat;
 use paceline_live::endpoint::control::{Direction, Measure, Offer};
-use paceline_live::endpoint::{self, Key, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
+use paceline_live::endpoint::{self, Key, LiveRun, RequestedFlow, RtpTarget, SendError, SendOptions, ServeOptions};
 use paceline_live::quic::LogQuota;
 use paceline_live::session::{Family, FlowSpec, ForeignSchemes, RtpPeer};
 use paceline_units::{Rate, Span};
@@ -49,15 +49,15 @@ fn foreign_schemes(schemes: &[Py<Scheme>]) -> ForeignSchemes {
     ForeignSchemes { schemes: schemes.iter().map(|scheme| scheme.get().core).collect(), flow: String::new() }
 }
 
-fn wanted(
+fn requested(
     (name, instance, settings, for_ms, seed, forward, kernel, bundle): FlowRequest,
     foreign: &ForeignSchemes,
-) -> Wanted {
+) -> RequestedFlow {
     // The family is replaced by that of the host's resolved address.
     let foreign = ForeignSchemes { flow: format!("{name}[{instance}]"), ..foreign.clone() };
     let spec = FlowSpec { settings, for_ms, seed, family: Family::V4, name: bundle, foreign };
     let direction = if forward { Direction::Forward } else { Direction::Reverse };
-    Wanted { name, instance, offer: Offer { spec, direction, kernel, measure: None } }
+    RequestedFlow { name, instance, offer: Offer { spec, direction, kernel, measure: None } }
 }
 
 /// Runs flows to and from a server; returns measurements, and notes as JSON. `measure` is the start and the end of
@@ -85,7 +85,7 @@ pub fn send(
     qlogs: Option<PathBuf>,
 ) -> PyResult<(RunOutput, String)> {
     let foreign = foreign_schemes(&schemes);
-    let mut flows: Vec<Wanted> = flows.into_iter().map(|request| wanted(request, &foreign)).collect();
+    let mut flows: Vec<RequestedFlow> = flows.into_iter().map(|request| requested(request, &foreign)).collect();
     let measure = measure.map(|(from_ms, to_ms, every_us)| Measure { from_ms, to_ms, every_us });
     flows.iter_mut().for_each(|flow| flow.offer.measure = measure);
     let options = SendOptions { host, port, key, flows, logs, qlogs, results, ports, beginning };
@@ -97,7 +97,7 @@ pub fn send(
 #[pyo3(signature = (flow, schemes = vec![]))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
 pub fn live_mistakes(flow: FlowRequest, schemes: Vec<Py<Scheme>>) -> Vec<(String, String)> {
-    let Err(error) = wanted(flow, &foreign_schemes(&schemes)).offer.spec.model() else { return Vec::new() };
+    let Err(error) = requested(flow, &foreign_schemes(&schemes)).offer.spec.model() else { return Vec::new() };
     let own = |key: &str| {
         let within = key.strip_prefix("flow.").and_then(|key| key.split_once('.'));
         within.map_or(key, |(_, own)| own).to_owned()
@@ -124,8 +124,8 @@ pub fn send_rtp(
     let (host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, payload_type, transport_id) = receiver;
     let peer = RtpPeer { payload_type, transport_id };
     let target = RtpTarget { host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, peer };
-    let wanted = wanted(flow, &foreign_schemes(&schemes));
-    outcome(py, py.detach(|| panics::guarded(|| endpoint::send_rtp(&target, &wanted, logs, &watch.get().watch))))
+    let requested = requested(flow, &foreign_schemes(&schemes));
+    outcome(py, py.detach(|| panics::guarded(|| endpoint::send_rtp(&target, &requested, logs, &watch.get().watch))))
 }
 
 /// Converts a run's result for Python.
@@ -232,9 +232,9 @@ impl Server {
             .map_err(|_| PyValueError::new_err(format!("{bind} is no address with a port, as [::]:5050")))?;
         let (max_rate, max_duration) = (Rate::from_bps(max_rate_bps), Span::from_secs_f64(max_duration_s));
         let qlogs = qlogs.map(|(folder, files, bytes)| {
-            let room = LogQuota::within(&folder, files, bytes);
-            let room = room.map_err(|error| LiveError::new_err(format!("{}: {error}", folder.display())))?;
-            PyResult::Ok((folder, Arc::new(room)))
+            let quota = LogQuota::within(&folder, files, bytes);
+            let quota = quota.map_err(|error| LiveError::new_err(format!("{}: {error}", folder.display())))?;
+            PyResult::Ok((folder, Arc::new(quota)))
         });
         let options = ServeOptions {
             bind,

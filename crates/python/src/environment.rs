@@ -3,7 +3,7 @@
 
 use crate::scenario::Scenario;
 use crate::{ControllerError, InternalError, ScenarioError, panics};
-use paceline_live::crew::Crew;
+use paceline_live::crew::WorkerPool;
 use paceline_sim::RunError;
 use paceline_sim::environment::{Acts, Driver, Environment, FEATURES, Step, Stepped};
 use paceline_units::Span;
@@ -23,7 +23,7 @@ pub fn features() -> Vec<&'static str> {
 #[pyclass(frozen, module = "paceline._core")]
 pub struct Environments {
     /// None: closed.
-    crew: Mutex<Option<Crew<Environment>>>,
+    pool: Mutex<Option<WorkerPool<Environment>>>,
     many: usize,
     duration_s: f64,
 }
@@ -65,7 +65,7 @@ impl Environments {
         let all = scenario.environments(py, many.max(1), (flow, &driver, step))?;
         let duration_s = all[0].duration().as_secs_f64();
         let many = all.len();
-        Ok(Environments { crew: Mutex::new(Some(Crew::new(all, workers)?)), many, duration_s })
+        Ok(Environments { pool: Mutex::new(Some(WorkerPool::new(all, workers)?)), many, duration_s })
     }
 
     /// Number of environments.
@@ -114,15 +114,15 @@ impl Environments {
     /// The summary of this environment's run as JSON; ends the run. None unless the run is over or its flow is done.
     fn summary_json(&self, py: Python<'_>, place: usize) -> PyResult<Option<String>> {
         let mut done = self.each(py, move |at, environment| (at == place).then(|| environment.summary()))?;
-        let asked = if place < done.len() { done.swap_remove(place) } else { None };
-        let summary = asked.unwrap_or(Ok(None)).map_err(|error| wrong(place, error))?;
+        let found = if place < done.len() { done.swap_remove(place) } else { None };
+        let summary = found.unwrap_or(Ok(None)).map_err(|error| wrong(place, error))?;
         let written = summary.map(|summary| serde_json::to_string(&summary)).transpose();
         written.map_err(defect)
     }
 
     /// Ends the threads and drops the environments; later steps raise an error.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| *self.crew.lock().unwrap_or_else(PoisonError::into_inner) = None);
+        py.detach(|| *self.pool.lock().unwrap_or_else(PoisonError::into_inner) = None);
     }
 }
 
@@ -136,9 +136,9 @@ impl Environments {
     ) -> PyResult<Vec<R>> {
         let done = py.detach(|| {
             panics::guarded(|| {
-                let mut crew = self.crew.lock().unwrap_or_else(PoisonError::into_inner);
-                let crew = crew.as_mut().ok_or("these environments are closed: make them anew")?;
-                crew.each(move |place, one| panics::guarded(|| work(place, one)))
+                let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+                let pool = pool.as_mut().ok_or("these environments are closed: make them anew")?;
+                pool.each(move |place, one| panics::guarded(|| work(place, one)))
             })
         });
         let steps = done.map_err(defect)?.map_err(PyValueError::new_err)?;
@@ -149,11 +149,11 @@ impl Environments {
         &self,
         py: Python<'_>,
         done: Vec<Option<StepResult>>,
-        told: &PyBuffer<f64>,
+        features: &PyBuffer<f64>,
         ends: Option<&PyBuffer<u8>>,
     ) -> PyResult<()> {
         let width = FEATURES.len();
-        let (mut rows, mut flags) = (told.to_vec(py)?, ends.map(|ends| ends.to_vec(py)).transpose()?);
+        let (mut rows, mut flags) = (features.to_vec(py)?, ends.map(|ends| ends.to_vec(py)).transpose()?);
         if rows.len() != self.many * width || flags.as_ref().is_some_and(|flags| flags.len() != 2 * self.many) {
             let shapes = format!("told has the shape ({}, {width}), ends ({}, 2)", self.many, self.many);
             return Err(PyValueError::new_err(shapes));
@@ -167,7 +167,7 @@ impl Environments {
                 flags[2 * place + 1] = stepped.is_over.into();
             }
         }
-        told.copy_from_slice(py, &rows)?;
+        features.copy_from_slice(py, &rows)?;
         if let (Some(ends), Some(flags)) = (ends, flags) {
             ends.copy_from_slice(py, &flags)?;
         }

@@ -4,7 +4,7 @@ use crate::run::{RunOutput, Series};
 use crate::{InternalError, panics};
 use paceline_live::clock::Clock;
 use paceline_live::host::{HostReport, HostState};
-use paceline_live::kernel::watch::{Control, MOST_READINGS, Options, WatchError, Watching, Whose};
+use paceline_live::kernel::watch::{Control, MAX_READINGS, Options, Selection, WatchError, Watching};
 use paceline_live::results::LiveOutput;
 use paceline_units::Span;
 use pyo3::exceptions::{PyOSError, PyPermissionError, PyProcessLookupError, PyRuntimeError, PyValueError};
@@ -55,19 +55,19 @@ impl TcpWatch {
             Ok(port) if port > 0 => Ok(port),
             _ => Err(PyValueError::new_err(format!("there is no port {n}: ports are 1 to 65535"))),
         };
-        let whose = match whose {
-            "all" => Whose::All,
-            "ports" => Whose::Ports(numbers.into_iter().map(port).collect::<PyResult<_>>()?),
-            "processes" => Whose::Processes(numbers),
-            "children" => Whose::Children,
+        let selection = match whose {
+            "all" => Selection::All,
+            "ports" => Selection::Ports(numbers.into_iter().map(port).collect::<PyResult<_>>()?),
+            "processes" => Selection::Processes(numbers),
+            "children" => Selection::Children,
             other => return Err(PyValueError::new_err(format!("whose: there is no `{other}`"))),
         };
         let options = Options {
-            whose,
+            selection,
             every: span("every_s", every_s)?,
             search_every: span("search_every_s", search_every_s)?,
             duration: duration_s.map(|seconds| span("duration_s", seconds)).transpose()?,
-            most_readings: MOST_READINGS,
+            max_readings: MAX_READINGS,
         };
         let opened = py.detach(|| panics::guarded(|| Watching::open(options, Clock::start())));
         let watching = opened.map_err(|panic| defect(&panic))?.map_err(|error| match &error {

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 /// Bytes between two checks for signals.
-const LOOK: usize = 1 << 20;
+const SIGNAL_CHECK_BYTES: usize = 1 << 20;
 
 fn defect(what: &str) -> PyErr {
     InternalError::new_err(format!("Paceline has a defect: {what}. Please report it with the log."))
@@ -69,7 +69,7 @@ fn read_all(files: &[(PathBuf, String)], every: Span) -> PyResult<Reading> {
             file.seek(SeekFrom::Start(0))?;
             let whole: Box<dyn Read> =
                 if begins == 2 && magic == [0x1f, 0x8b] { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
-            Ok(Box::new(Heeding { from: whole, since: 0, raised: Rc::clone(&raised) }))
+            Ok(Box::new(Interruptible { from: whole, since: 0, raised: Rc::clone(&raised) }))
         });
         let raised = raised.borrow_mut().take();
         match (raised, read) {
@@ -83,15 +83,15 @@ fn read_all(files: &[(PathBuf, String)], every: Span) -> PyResult<Reading> {
 }
 
 /// Ends a long reading on a signal for Python, such as Ctrl-C.
-struct Heeding {
+struct Interruptible {
     from: Box<dyn Read>,
     since: usize,
     raised: Rc<RefCell<Option<PyErr>>>,
 }
 
-impl Read for Heeding {
+impl Read for Interruptible {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if self.since >= LOOK {
+        if self.since >= SIGNAL_CHECK_BYTES {
             self.since = 0;
             if let Err(error) = Python::attach(|py| py.check_signals()) {
                 *self.raised.borrow_mut() = Some(error);

@@ -4,7 +4,7 @@
 //!     cargo run --release -p paceline-quinn --example echo -- 127.0.0.1:4433 cubic cert.der 1000000
 //!
 //! The server answers whatever comes. The client sends 50 datagrams of 1000 bytes, one at a time, then so many bytes on a stream; it
-//! says what came back as JSON, and what the connection came to. `tests/test_quic_interop.py` has aioquic at the other end.
+//! says what received_byte back as JSON, and what the connection received_byte to. `tests/test_quic_interop.py` has aioquic at the other end.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a program takes time, arguments and files")]
 
 use paceline_quinn::{Adaptor, Controllers};
@@ -32,7 +32,9 @@ async fn main() -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", address, scheme, certificate, key] => serve(address.parse()?, scheme, certificate, key).await,
-        [address, scheme, certificate, bytes] => ask(address.parse()?, scheme, certificate, bytes.parse()?).await,
+        [address, scheme, certificate, bytes] => {
+            run_client(address.parse()?, scheme, certificate, bytes.parse()?).await
+        }
         _ => Err("say serve ADDRESS SCHEME CERTIFICATE KEY, or ADDRESS SCHEME CERTIFICATE BYTES".into()),
     }
 }
@@ -87,7 +89,7 @@ fn byte(at: usize) -> u8 {
     (at.wrapping_mul(0x9e37_79b1) >> 13) as u8
 }
 
-async fn ask(address: SocketAddr, scheme: &str, file: &str, bytes: usize) -> Result<(), Failure> {
+async fn run_client(address: SocketAddr, scheme: &str, file: &str, bytes: usize) -> Result<(), Failure> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(certificate(file)?)?;
     let mut tls = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
@@ -103,8 +105,8 @@ async fn ask(address: SocketAddr, scheme: &str, file: &str, bytes: usize) -> Res
         let (mut datagram, left) = (number.to_be_bytes().to_vec(), Instant::now());
         datagram.resize(DATAGRAMS.1, number as u8);
         connection.send_datagram(datagram.clone().into())?;
-        if let Ok(came) = tokio::time::timeout(PATIENCE, connection.read_datagram()).await {
-            answered += u32::from(came? == datagram);
+        if let Ok(answer) = tokio::time::timeout(PATIENCE, connection.read_datagram()).await {
+            answered += u32::from(answer? == datagram);
             trips.push(left.elapsed());
         }
     }
@@ -139,14 +141,14 @@ async fn give(mut to: SendStream, bytes: usize) -> Result<(), Failure> {
     Ok(to.finish()?)
 }
 
-/// How many bytes came back as they went, from the first one on.
+/// How many bytes received_byte back as they went, from the first one on.
 async fn take(mut from: RecvStream) -> Result<usize, Failure> {
     let mut same = 0;
     loop {
         match from.read_chunk(PIECE, true).await {
             Ok(Some(chunk)) => {
-                for came in chunk.bytes {
-                    if came != byte(same) {
+                for received_byte in chunk.bytes {
+                    if received_byte != byte(same) {
                         return Err(format!("byte {same} is another one").into());
                     }
                     same += 1;

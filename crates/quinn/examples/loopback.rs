@@ -3,7 +3,7 @@
 //!     cargo run --release -p paceline-quinn --example loopback -- quinn 1000
 //!
 //! The first argument is `quinn` for its own CUBIC, else a scheme of ours; the second is how many MB go. Both ends are in this process. It prints
-//! the bytes that came, the seconds that it took, and what `bench/quinn` makes of them.
+//! the bytes that received, the seconds that it took, and what `bench/quinn` makes of them.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a program takes the time, and its arguments")]
 
 use paceline_quinn::Controllers;
@@ -51,12 +51,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let takes = async {
         let connection = there.accept().await.ok_or("closed")?.await?;
         let mut stream = connection.accept_uni().await?;
-        let mut came = 0;
+        let mut received = 0;
         while let Some(chunk) = stream.read_chunk(CHUNK, true).await? {
-            came += chunk.bytes.len();
+            received += chunk.bytes.len();
         }
         connection.close(0_u32.into(), b"all here");
-        Ok::<usize, Box<dyn Error>>(came)
+        Ok::<usize, Box<dyn Error>>(received)
     };
     let gives = async {
         let connection = connecting.await?;
@@ -72,11 +72,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok::<_, Box<dyn Error>>(connection.stats())
     };
     let began = Instant::now();
-    let (came, stats) = tokio::try_join!(takes, gives)?;
+    let (received, stats) = tokio::try_join!(takes, gives)?;
     let seconds = began.elapsed().as_secs_f64();
     let lost = stats.path.lost_packets;
     println!(
-        "{{\"bytes\": {came}, \"seconds\": {seconds:.6}, \"packets\": {}, \"lost\": {lost}}}",
+        "{{\"bytes\": {received}, \"seconds\": {seconds:.6}, \"packets\": {}, \"lost\": {lost}}}",
         stats.path.sent_packets
     );
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p paceline-quinn --example plug_in -- bbr3
 //!
-//! It sends 20 MB over the loopback interface, to itself, and says what the controller came to.
+//! It sends 20 MB over the loopback interface, to itself, and prints the rate that the controller reached.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a program takes the time, and its arguments")]
 
 use paceline_quinn::{Adaptor, Controllers};
@@ -45,9 +45,9 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let connecting = here.connect_with(client, there.local_addr()?, "localhost")?;
     let takes = async {
         let connection = there.accept().await.ok_or("closed")?.await?;
-        let came = connection.accept_uni().await?.read_to_end(BYTES).await?.len();
+        let received = connection.accept_uni().await?.read_to_end(BYTES).await?.len();
         connection.close(0_u32.into(), b"all here");
-        Ok::<usize, Box<dyn Error>>(came)
+        Ok::<usize, Box<dyn Error>>(received)
     };
     let gives = async {
         let connection = connecting.await?;
@@ -58,9 +58,9 @@ async fn run() -> Result<(), Box<dyn Error>> {
         Ok::<_, Box<dyn Error>>(connection)
     };
     let began = Instant::now();
-    let (came, connection) = tokio::try_join!(takes, gives)?;
-    let rate = came as f64 * 8e-6 / began.elapsed().as_secs_f64();
-    println!("{scheme}: {came} bytes at {rate:.0} Mbit/s");
+    let (received, connection) = tokio::try_join!(takes, gives)?;
+    let rate = received as f64 * 8e-6 / began.elapsed().as_secs_f64();
+    println!("{scheme}: {received} bytes at {rate:.0} Mbit/s");
 
     let adaptor = connection.congestion_state().into_any().downcast::<Adaptor>().map_err(|_| "another controller")?;
     let state = adaptor.into_law().state();

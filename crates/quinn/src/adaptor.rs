@@ -3,7 +3,7 @@
 //! quinn requires `Sync`, which a shared library's controller is not: the law is in a mutex, which code with exclusive
 //! access does not lock.
 
-use crate::{Call, Gate, Law, Seen, What, Witness};
+use crate::{Call, Gate, Law, Observer, Seen, What};
 use paceline_units::{Span, Time};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerMetrics};
@@ -23,10 +23,10 @@ pub struct Adaptor {
     latest: Instant,
     initial_window: u64,
     path: u64,
-    witness: Option<Witness>,
+    observer: Option<Observer>,
     gate: Option<Gate>,
     /// For the acknowledgement in progress: quinn's round trip before it; for the packets that it acknowledges, when
-    /// they were sent, with their bytes; and the same in quinn's time for the witness.
+    /// they were sent, with their bytes; and the same in quinn's time for the observer.
     smoothed: Span,
     acked: Vec<(Time, u64)>,
     left: Vec<Instant>,
@@ -38,7 +38,7 @@ impl Adaptor {
         began: Instant,
         initial_window: u64,
         path: u64,
-        witness: Option<Witness>,
+        observer: Option<Observer>,
         gate: Option<Gate>,
     ) -> Adaptor {
         let window = law.window();
@@ -50,7 +50,7 @@ impl Adaptor {
             latest: began,
             initial_window,
             path,
-            witness,
+            observer,
             gate,
             smoothed: Span::ZERO,
             acked: Vec::new(),
@@ -76,7 +76,7 @@ impl Adaptor {
     }
 
     /// Passes a call to the law at `now`; `left`: when its packets were sent.
-    fn tell(&mut self, now: Instant, left: &[Instant], call: Call<'_>) {
+    fn on_call(&mut self, now: Instant, left: &[Instant], call: Call<'_>) {
         let at = self.time(now);
         self.law.get_mut().unwrap_or_else(PoisonError::into_inner).take(at, call);
         self.has(now, left, What::Called(call));
@@ -92,8 +92,8 @@ impl Adaptor {
             gate.set_pause(until.map(|until| self.began + Duration::from_nanos(until.0)));
             law.open(gate);
         }
-        if let Some(witness) = &self.witness {
-            witness.sees(&Seen { now, at, path: self.path, what, left, state: &law.state() }, law);
+        if let Some(observer) = &self.observer {
+            observer.record(&Seen { now, at, path: self.path, what, left, state: &law.state() }, law);
         }
     }
 }
@@ -102,7 +102,7 @@ impl Clone for Adaptor {
     fn clone(&self) -> Adaptor {
         Adaptor {
             law: Mutex::new(self.copy()),
-            witness: self.witness.clone(),
+            observer: self.observer.clone(),
             gate: self.gate.clone(),
             acked: self.acked.clone(),
             left: self.left.clone(),
@@ -117,12 +117,12 @@ fn span(duration: Duration) -> Span {
 
 impl Controller for Adaptor {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
-        self.tell(now, &[now], Call::Sent { bytes, last_packet_number });
+        self.on_call(now, &[now], Call::Sent { bytes, last_packet_number });
     }
 
     fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, _app_limited: bool, rtt: &RttEstimator) {
         self.smoothed = span(rtt.get());
-        if self.witness.is_some() {
+        if self.observer.is_some() {
             self.left.push(sent);
         }
         self.acked.push((self.time(sent), bytes));
@@ -131,7 +131,7 @@ impl Controller for Adaptor {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
         let (mut packets, mut left) = (std::mem::take(&mut self.acked), std::mem::take(&mut self.left));
         let (smoothed, limited) = (self.smoothed, !app_limited);
-        self.tell(now, &left, Call::Acked { packets: &packets, in_flight, smoothed, limited });
+        self.on_call(now, &left, Call::Acked { packets: &packets, in_flight, smoothed, limited });
         packets.clear();
         left.clear();
         (self.acked, self.left) = (packets, left);
@@ -140,11 +140,11 @@ impl Controller for Adaptor {
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost_bytes: u64) {
         let (left, sent) = ([sent], self.time(sent));
         let lost = Call::Lost { sent, bytes: lost_bytes, persistent };
-        self.tell(now, &left, if lost_bytes == 0 { Call::Marked { sent } } else { lost });
+        self.on_call(now, &left, if lost_bytes == 0 { Call::Marked { sent } } else { lost });
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        self.tell(self.latest, &[], Call::Datagram(new_mtu));
+        self.on_call(self.latest, &[], Call::Datagram(new_mtu));
     }
 
     fn window(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! The factory: a scheme and its parameters, checked once, from which each of quinn's paths gets a new controller.
 
-use crate::{Adaptor, Gate, Law, Witness};
+use crate::{Adaptor, Gate, Law, Observer};
 use paceline_control::{
     ParameterError, Profile, Scheme, TcpController, UnknownScheme, WindowController as _, registry,
 };
@@ -39,7 +39,7 @@ pub struct Controllers {
     made: AtomicU64,
     /// In bytes; `None`: RFC 9002's.
     initial_window: Option<u64>,
-    witness: Option<Witness>,
+    observer: Option<Observer>,
     gate: Option<Gate>,
 }
 
@@ -77,7 +77,7 @@ impl Controllers {
     #[must_use]
     pub fn around(fresh: TcpController, profile: Profile, stream: Stream) -> Controllers {
         let (fresh, made) = (Mutex::new(fresh), AtomicU64::new(0));
-        Controllers { fresh, profile, stream, made, initial_window: None, witness: None, gate: None }
+        Controllers { fresh, profile, stream, made, initial_window: None, observer: None, gate: None }
     }
 
     /// Sets an initial window of this many bytes in place of RFC 9002's (section 7.2).
@@ -87,15 +87,15 @@ impl Controllers {
         self
     }
 
-    /// Adds a witness that sees everything its controllers do.
+    /// Adds an observer that sees everything its controllers do.
     #[must_use]
-    pub fn seen_by(mut self, witness: Witness) -> Controllers {
-        self.witness = Some(witness);
+    pub fn seen_by(mut self, observer: Observer) -> Controllers {
+        self.observer = Some(observer);
         self
     }
 
     /// Sends packets through this gate, at the controller's own rate, in place of quinn's window and pacing. Code that
-    /// drives quinn-proto must call [`Gate::ask`] before each packet; otherwise only acknowledgements and probes are
+    /// drives quinn-proto must call [`Gate::poll`] before each packet; otherwise only acknowledgements and probes are
     /// sent.
     #[must_use]
     pub fn behind(mut self, gate: Gate) -> Controllers {
@@ -121,7 +121,7 @@ impl ControllerFactory for Controllers {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let path = self.made.fetch_add(1, Ordering::Relaxed);
         let (law, initial) = (self.law(path, current_mtu), self.initial_window(current_mtu));
-        Box::new(Adaptor::new(law, now, initial, path, self.witness.clone(), self.gate.clone()))
+        Box::new(Adaptor::new(law, now, initial, path, self.observer.clone(), self.gate.clone()))
     }
 }
 

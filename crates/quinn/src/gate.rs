@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// When the next full packet may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Leave {
+pub enum SendTime {
     /// Now.
     Now,
     /// At this time: pacing holds it back.
@@ -29,8 +29,8 @@ struct Inside {
 }
 
 /// Holds back packets that the factory's controllers would not send yet
-/// ([`Controllers::behind`](crate::Controllers::behind)). Closed until [`Gate::ask`] is called. Copies share one state,
-/// that of the factory's newest path.
+/// ([`Controllers::behind`](crate::Controllers::behind)). Closed until [`Gate::poll`] is called. Copies share one
+/// state, that of the factory's newest path.
 #[derive(Clone, Debug, Default)]
 pub struct Gate(Arc<Mutex<Inside>>);
 
@@ -42,18 +42,18 @@ impl Gate {
     }
 
     /// When a packet may be sent with `in_flight` bytes in flight. Call this before each call of
-    /// `Connection::poll_transmit`, which is allowed whatever the answer is: if the answer is not [`Leave::Now`], quinn
-    /// sends only what nothing holds back.
+    /// `Connection::poll_transmit`, which is allowed whatever the answer is: if the answer is not [`SendTime::Now`],
+    /// quinn sends only what nothing holds back.
     #[must_use]
-    pub fn ask(&self, now: Instant, in_flight: u64) -> Leave {
+    pub fn poll(&self, now: Instant, in_flight: u64) -> SendTime {
         let mut inside = self.inside();
-        let leave = match inside.until {
-            _ if in_flight + inside.datagram > inside.window => Leave::Later,
-            Some(until) if until > now => Leave::At(until),
-            _ => Leave::Now,
+        let send_time = match inside.until {
+            _ if in_flight + inside.datagram > inside.window => SendTime::Later,
+            Some(until) if until > now => SendTime::At(until),
+            _ => SendTime::Now,
         };
-        inside.open = leave == Leave::Now;
-        leave
+        inside.open = send_time == SendTime::Now;
+        send_time
     }
 
     /// The window to report to quinn.

@@ -13,7 +13,7 @@
 //!
 //! [`paceline_flow::quic::Congestion`] defines how QUIC's feedback drives a controller; this crate translates quinn's
 //! calls into it. It reads no clock: quinn passes the time. Uses control, flow, random, units. Start with
-//! [`Controllers`], then read [`Law`]. A [`Witness`] sees what the controllers do; docs/quinn.md has the full
+//! [`Controllers`], then read [`Law`]. An [`Observer`] sees what the controllers do; docs/quinn.md has the full
 //! description.
 //!
 //! **What quinn (0.11) does not report, and the consequences:**
@@ -46,6 +46,6 @@ mod witness;
 
 pub use adaptor::Adaptor;
 pub use controllers::{Controllers, Refused};
-pub use gate::{Gate, Leave};
+pub use gate::{Gate, SendTime};
 pub use law::{Call, Law, Lost, Phase, State};
-pub use witness::{Seen, What, Witness};
+pub use witness::{Observer, Seen, What};

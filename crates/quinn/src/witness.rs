@@ -36,34 +36,34 @@ pub struct Seen<'a> {
     pub state: &'a State,
 }
 
-type Tell = Box<dyn FnMut(&Seen<'_>) + Send>;
+type Callback = Box<dyn FnMut(&Seen<'_>) + Send>;
 
 #[derive(Default)]
 struct Inside {
     state: Option<State>,
     gauges: Vec<(&'static str, GaugeUnit, f64)>,
-    tell: Option<Tell>,
+    callback: Option<Callback>,
 }
 
 /// Observes the controllers of a factory ([`Controllers::seen_by`](crate::Controllers::seen_by)). Copies share one
 /// state.
 #[derive(Clone, Default)]
-pub struct Witness(Arc<Mutex<Inside>>);
+pub struct Observer(Arc<Mutex<Inside>>);
 
-impl Witness {
-    /// A witness that keeps the newest state, whichever path it is of.
+impl Observer {
+    /// An observer that keeps the newest state, whichever path it is of.
     #[must_use]
-    pub fn new() -> Witness {
-        Witness::default()
+    pub fn new() -> Observer {
+        Observer::default()
     }
 
-    /// A witness that also calls `tell` for each event, from within quinn: `tell` must return quickly and must not use
-    /// the witness.
+    /// An observer that also calls `callback` for each event, from within quinn: `callback` must return quickly and
+    /// must not use the observer.
     #[must_use]
-    pub fn telling(tell: impl FnMut(&Seen<'_>) + Send + 'static) -> Witness {
-        let witness = Witness::default();
-        witness.inside().tell = Some(Box::new(tell));
-        witness
+    pub fn with_callback(callback: impl FnMut(&Seen<'_>) + Send + 'static) -> Observer {
+        let observer = Observer::default();
+        observer.inside().callback = Some(Box::new(callback));
+        observer
     }
 
     /// The state after the newest event; `None` before the first.
@@ -82,15 +82,15 @@ impl Witness {
     }
 
     /// Records an event that has changed `law`.
-    pub(crate) fn sees(&self, seen: &Seen<'_>, law: &Law) {
+    pub(crate) fn record(&self, seen: &Seen<'_>, law: &Law) {
         let mut inside = self.inside();
         inside.state = Some(*seen.state);
         if !matches!(seen.what, What::Called(Call::Sent { .. })) {
             inside.gauges.clear();
             law.gauges(&mut *inside);
         }
-        if let Some(tell) = &mut inside.tell {
-            tell(seen);
+        if let Some(callback) = &mut inside.callback {
+            callback(seen);
         }
     }
 }
@@ -101,8 +101,8 @@ impl Gauges for Inside {
     }
 }
 
-impl fmt::Debug for Witness {
+impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Witness").field("state", &self.inside().state).finish_non_exhaustive()
+        f.debug_struct("Observer").field("state", &self.inside().state).finish_non_exhaustive()
     }
 }

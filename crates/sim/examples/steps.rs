@@ -15,9 +15,9 @@ fn main() {
             Environment::new(document, &mut |_| Err(String::new()), &[], ("own", Driver::Agent(acts), step)).unwrap();
         let (mut steps, began) = (0u32, std::time::Instant::now());
         for seed in 0..50 {
-            let mut told = own.reset(seed).unwrap();
-            while !told.is_over {
-                told = own.step(decision).unwrap();
+            let mut result = own.reset(seed).unwrap();
+            while !result.is_over {
+                result = own.step(decision).unwrap();
                 steps += 1;
             }
         }

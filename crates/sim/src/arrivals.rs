@@ -103,12 +103,12 @@ impl ArrivalMeter {
     /// A row of a recording, in seconds: mean and maximum one-way delay since the previous row, the longest
     /// interarrival time that ended since, and the jitter; NaN if there is none.
     pub fn sample(&mut self) -> [f64; 4] {
-        let Sample { packets, transit, max_delay: most, widest } = core::mem::take(&mut self.sampled);
+        let Sample { packets, transit, max_delay, widest } = core::mem::take(&mut self.sampled);
         let known = |value: f64, is: bool| if is { value } else { f64::NAN };
         let mean = transit as f64 / packets.max(1) as f64 * 1e-9;
         [
             known(mean, packets > 0),
-            known(most.as_secs_f64(), packets > 0),
+            known(max_delay.as_secs_f64(), packets > 0),
             known(widest.as_secs_f64(), widest > Span::ZERO),
             known(self.jitter * 1e-9, self.before.is_some()),
         ]

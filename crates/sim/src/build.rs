@@ -6,7 +6,7 @@ use crate::coupling::Coupling;
 use crate::delays::Changes;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
-use crate::host::{Attending, Host};
+use crate::host::{EndpointListeners, Host};
 use crate::model::{LinkDirection, Model};
 use crate::phases::hosts_apart;
 use crate::port::{Backpressure, EmissionClock};
@@ -328,12 +328,12 @@ fn host(
         sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect();
     let sinks: Vec<_> =
         sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect();
-    let attending = Attending {
+    let listeners = EndpointListeners {
         coupling: Coupling::of(&sending),
         bundling: Bundling::of(&sending, &receiving),
         relaying: Relaying::of(&sending, &receiving),
         quic_events: (taps == Taps::Ends).then(|| QuicEventLog::of(node, &sources, &sinks)).flatten(),
     };
     let (clock, changes) = (EmissionClock::new(draws, backpressure, apart.map(id)), Changes::of(&sending, &receiving));
-    Host::new(sources, sinks, clock, attending, recorder, meter, changes)
+    Host::new(sources, sinks, clock, listeners, recorder, meter, changes)
 }

@@ -67,7 +67,7 @@ impl CellElement {
                     if let Some(access_point) = &mut self.access_point
                         && self.cell.is_downward(packet, network.routes())
                     {
-                        access_point.towards(packet);
+                        access_point.on_data(packet);
                     }
                     self.cell.arrive(*packet, network.routes());
                     arrivals.next();
@@ -91,9 +91,9 @@ impl CellElement {
                 if let Some(access_point) = &mut self.access_point
                     && !self.cell.is_downward(&packet, network.routes())
                 {
-                    access_point.back(&mut packet, &mut network.extras);
+                    access_point.on_ack(&mut packet, &mut network.extras);
                     if relayed {
-                        access_point.towards(&packet);
+                        access_point.on_data(&packet);
                     }
                 }
                 if relayed {

@@ -7,7 +7,7 @@ use crate::scenario::{Document, Mistake, Scenario, ScenarioError};
 use paceline_control::Scheme;
 
 /// Maximum instances of a flow that are checked. They differ only in their draws, and more would show nothing new.
-const LOOKED_AT: u32 = 1000;
+const MAX_INSTANCES: u32 = 1000;
 
 /// A checked scenario, with what front ends report about it.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl CheckedScenario {
             let problem = text.strip_prefix(&key).map_or(text.as_str(), |rest| rest.trim_start_matches(": "));
             document.error(vec![Mistake::new(key, problem)])
         };
-        let model = expand(&scenario.thinned(LOOKED_AT), scenario.seed()).map_err(|error| wrong(error.into()))?;
+        let model = expand(&scenario.thinned(MAX_INSTANCES), scenario.seed()).map_err(|error| wrong(error.into()))?;
         run::check(&model).map_err(wrong)?;
         let warnings = scenario.warnings(document, &model).map_err(|error| wrong(error.into()))?;
         let cut_short = scenario.cut_short(document, &model).map_err(|error| wrong(error.into()))?;

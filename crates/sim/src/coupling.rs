@@ -91,7 +91,7 @@ impl Group {
     /// Reports the rate that a member made of its share, within its own bounds.
     pub fn took(&mut self, place: usize, reported: Option<CoupledState>) {
         if let Some(state) = reported {
-            self.exchange.took(place, state.calculated);
+            self.exchange.set_actual_rate(place, state.calculated);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the end of a run cuts off, and which measures therefore leave it out.
 
-use crate::diagnostics::Seen;
+use crate::diagnostics::RunResults;
 use crate::model::Model;
 use crate::summary::{FlowSummary, Notice, StreamSummary};
 use paceline_apps::Application;
@@ -8,10 +8,10 @@ use paceline_units::Time;
 use std::collections::BTreeMap;
 
 /// Reports streams and transfers that the run did not wait for, and groups without a reference.
-pub fn cut_off(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
-    streams(model, seen, notices);
-    transfers(model, seen, notices);
-    no_reference(model, seen, notices);
+pub fn cut_off(model: &Model, results: &RunResults, notices: &mut Vec<Notice>) {
+    streams(model, results, notices);
+    transfers(model, results, notices);
+    no_reference(model, results, notices);
 }
 
 /// Cases per flow name: how many apply, out of how many.
@@ -34,8 +34,8 @@ fn longer(model: &Model, end: Time, flow: &str) -> String {
     format!("Give it a longer `duration` than {}.", model.duration)
 }
 
-fn streams(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
-    for (name, count, of) in by_flow(seen.streams.iter().map(|stream| (stream.flow.as_str(), stream.is_cut()))) {
+fn streams(model: &Model, results: &RunResults, notices: &mut Vec<Notice>) {
+    for (name, count, of) in by_flow(results.streams.iter().map(|stream| (stream.flow.as_str(), stream.is_cut()))) {
         let medium = model.flows.iter().find(|flow| flow.name == name).and_then(|flow| flow.stream);
         let lasts = medium.map(|medium| format!(", of {} each,", medium.length)).unwrap_or_default();
         notices.push(Notice {
@@ -43,7 +43,7 @@ fn streams(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
             text: format!(
                 "The run ends before streams of `{name}`{lasts} are over: those count up to then, and one that has not \
                  begun to play counts as late, or stalled, altogether. {}",
-                longer(model, seen.end, name)
+                longer(model, results.end, name)
             ),
             cases: Some(count),
             of: Some(of),
@@ -59,8 +59,8 @@ impl StreamSummary {
 }
 
 /// Reports unfinished transfers of a given size. Web transfers do not count, since some are in progress at any time.
-fn transfers(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
-    let sized = model.flows.iter().zip(seen.flows).filter(|(flow, _)| match &flow.app {
+fn transfers(model: &Model, results: &RunResults, notices: &mut Vec<Notice>) {
+    let sized = model.flows.iter().zip(results.flows).filter(|(flow, _)| match &flow.app {
         Application::Ftp(ftp) => ftp.transfers().is_some(),
         _ => false,
     });
@@ -70,7 +70,7 @@ fn transfers(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
             kind: "transfers-cut",
             text: format!(
                 "The run ends before transfers of `{name}` are complete: `transfer_time_mean_s` leaves those out. {}",
-                longer(model, seen.end, name)
+                longer(model, results.end, name)
             ),
             cases: Some(count),
             of: Some(of),
@@ -79,10 +79,10 @@ fn transfers(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
 }
 
 /// Reports a reference group that delivered nothing. No number can express that: nothing is less friendly.
-fn no_reference(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
+fn no_reference(model: &Model, results: &RunResults, notices: &mut Vec<Notice>) {
     let Some(name) = &model.friendliness_to else { return };
     let delivered = |flow: &FlowSummary| flow.group == *name && flow.goodput_bps > 0.0;
-    if !seen.flows.iter().any(delivered) {
+    if !results.flows.iter().any(delivered) {
         notices.push(Notice {
             kind: "no-reference",
             text: format!(

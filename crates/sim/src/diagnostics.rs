@@ -16,7 +16,7 @@ use paceline_units::{Rate, Time};
 use std::collections::BTreeMap;
 
 /// Results of a run's measured interval.
-pub struct Seen<'a> {
+pub struct RunResults<'a> {
     /// Reports of links, with their numbers.
     pub links: &'a [(usize, LinkReport)],
     /// Bytes on the wire that arrived, for each flow; `None` if it was not active then.
@@ -32,13 +32,13 @@ pub struct Seen<'a> {
 }
 
 /// The notices of a run; `paths` are the flows' arcs, forward and back.
-pub fn notices(model: &Model, paths: &[Path], seen: &Seen) -> Vec<Notice> {
+pub fn notices(model: &Model, paths: &[Path], results: &RunResults) -> Vec<Notice> {
     let mut notices = Vec::new();
     access_not_faster(model, paths, &mut notices);
-    phases_decide(model, paths, seen, &mut notices);
-    cut_off(model, seen, &mut notices);
-    limited_by_default(model, seen, &mut notices);
-    competes_alone(model, paths, seen, &mut notices);
+    phases_decide(model, paths, results, &mut notices);
+    cut_off(model, results, &mut notices);
+    limited_by_default(model, results, &mut notices);
+    competes_alone(model, paths, results, &mut notices);
     notices
 }
 
@@ -74,7 +74,7 @@ fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
         }
     }
     for ((ends, rate, bottleneck, slowest), flows) in found {
-        let (whose, what, key) = match ends {
+        let (owner, what, key) = match ends {
             Ends::Both => ("The", "senders are held back, or packets queue, at the hosts", "access.rate"),
             Ends::Sender => {
                 ("The senders'", "senders are held back, or packets queue, at their own hosts", "access.rate")
@@ -84,7 +84,7 @@ fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
         notices.push(Notice {
             kind: "access-not-faster",
             text: format!(
-                "{whose} access links of {} run at {rate}, no faster than `{bottleneck}` ({slowest}): {what}, and the queue \
+                "{owner} access links of {} run at {rate}, no faster than `{bottleneck}` ({slowest}): {what}, and the queue \
                  of `{bottleneck}` does not show it. Unless that is meant, leave out `{key}`, or give a higher one.",
                 in_words(&flows),
             ),
@@ -98,10 +98,10 @@ fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
 const LIMITED_SHARE: f64 = 0.95;
 
 /// Flows limited by their controller's default maximum rate.
-fn limited_by_default(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
+fn limited_by_default(model: &Model, results: &RunResults, notices: &mut Vec<Notice>) {
     let mut found: BTreeMap<Rate, Vec<&str>> = BTreeMap::new();
-    for (flow, summary) in model.flows.iter().zip(seen.flows) {
-        let bound = flow.unsaid_bound.filter(|bound| summary.send_rate_bps >= LIMITED_SHARE * bound.bps());
+    for (flow, summary) in model.flows.iter().zip(results.flows) {
+        let bound = flow.default_max_rate.filter(|bound| summary.send_rate_bps >= LIMITED_SHARE * bound.bps());
         let Some(names) = bound.map(|bound| found.entry(bound).or_default()) else { continue };
         if names.last() != Some(&flow.name.as_str()) {
             names.push(&flow.name);
@@ -142,11 +142,11 @@ struct Copas<'a> {
 
 /// Copa flows in competitive mode at a link whose queue no other flow fills, because they have not seen it empty
 /// (docs/controllers/copa.md).
-fn competes_alone(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<Notice>) {
+fn competes_alone(model: &Model, paths: &[Path], results: &RunResults, notices: &mut Vec<Notice>) {
     let mut found: BTreeMap<usize, Copas> = BTreeMap::new();
     for (index, (flow, path)) in model.flows.iter().zip(paths).enumerate() {
         let Some(aim) = copas_aim(&flow.transport) else { continue };
-        let competed = (seen.gauge)(index, "competed").unwrap_or(0.0);
+        let competed = (results.gauge)(index, "competed").unwrap_or(0.0);
         for &arc in &path.0 {
             let of = found.entry(arc).or_default();
             if of.names.last() != Some(&flow.name.as_str()) {
@@ -155,11 +155,11 @@ fn competes_alone(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<
             of.competed = of.competed.max(competed);
             of.packets += aim;
             of.bytes += aim * f64::from(flow.transport.segment() + flow.transport.header());
-            of.arrived += seen.bytes[index].unwrap_or(0);
+            of.arrived += results.bytes[index].unwrap_or(0);
         }
     }
-    for (id, report) in seen.links {
-        let Some(of) = found.remove(id).filter(|of| of.competed >= LONG * seen.end.as_secs_f64()) else { continue };
+    for (id, report) in results.links {
+        let Some(of) = found.remove(id).filter(|of| of.competed >= LONG * results.end.as_secs_f64()) else { continue };
         let alone = of.arrived as f64 >= OWN * report.departed_bytes.bytes() as f64;
         if !alone || report.mean_bytes <= SAWTOOTH * of.bytes {
             continue;

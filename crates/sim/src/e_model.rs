@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn the_best_delay_leaves_out_what_costs_more_than_its_loss() {
         let voice = Voice { codec: G711, interval: Span::from_millis(20) };
-        let heard = |late: &dyn Fn(u64) -> bool| {
+        let rated = |late: &dyn Fn(u64) -> bool| {
             let mut meter = ArrivalMeter::default();
             for n in 0..1000 {
                 let sent = Time(n * 20_000_000);
@@ -136,10 +136,10 @@ mod tests {
             voice.rating(meter.report(), 0.0).unwrap()
         };
         let all = rating(Span::from_millis(40), 0.0, &G711);
-        near(heard(&|_| false), all, 0.1);
-        near(heard(&|n| n % 100 == 0), rating(Span::from_millis(40), 0.01, &G711), 0.1);
+        near(rated(&|_| false), all, 0.1);
+        near(rated(&|n| n % 100 == 0), rating(Span::from_millis(40), 0.01, &G711), 0.1);
         near(
-            heard(&|n| n % 2 == 0),
+            rated(&|n| n % 2 == 0),
             rating(Span::from_millis(540), 0.0, &G711).max(rating(Span::from_millis(40), 0.5, &G711)),
             0.3,
         );

@@ -162,8 +162,8 @@ impl Source {
 
     /// Whether its sender may discard queued frames.
     #[must_use]
-    pub fn throws_away(&self) -> bool {
-        matches!(&self.sender, Sender::Rtp(rtp) if rtp.throws_away()) && self.app.frames().is_some()
+    pub fn may_discard_frames(&self) -> bool {
+        matches!(&self.sender, Sender::Rtp(rtp) if rtp.may_discard_frames()) && self.app.frames().is_some()
     }
 
     /// The encoder's rate, in bit/s including all headers; `None` if the application is no encoder.
@@ -301,14 +301,14 @@ impl Source {
             self.sender.start(now, out);
         }
         if let Some(target) = self.sender.target() {
-            self.app.aim(target, now);
+            self.app.set_target_rate(target, now);
         }
         if let Sender::Rtp(rtp) = &mut self.sender
-            && rtp.take_thrown()
+            && rtp.take_discarded()
         {
-            self.app.begin_anew(now);
+            self.app.on_backlog_discarded(now);
         }
-        self.app.press(self.sender.queueing());
+        self.app.on_queueing_delay(self.sender.queueing());
         for _ in 0..MAX_ACTIONS {
             match self.app.next_action(now, Size(self.sender.stats().bytes_acked)) {
                 Action::Wait => {
@@ -316,13 +316,13 @@ impl Source {
                     return;
                 }
                 Action::Send(size) => match &mut self.sender {
-                    Sender::Quic(quic) => quic.supply(size.bytes(), self.app.made_key(), now, out),
-                    Sender::Foreign(foreign) => foreign.supply(size.bytes(), self.app.made_key(), now),
+                    Sender::Quic(quic) => quic.supply(size.bytes(), self.app.last_is_key_frame(), now, out),
+                    Sender::Foreign(foreign) => foreign.supply(size.bytes(), self.app.last_is_key_frame(), now),
                     Sender::Track(track) => {
-                        let key = self.app.made_key();
+                        let key = self.app.last_is_key_frame();
                         track.write(TrackWrite::Frame { bytes: size.bytes(), captured: now, key });
                     }
-                    Sender::Rtp(rtp) if self.app.frames().is_some() && self.app.made_key() => {
+                    Sender::Rtp(rtp) if self.app.frames().is_some() && self.app.last_is_key_frame() => {
                         rtp.supply_key(size.bytes(), now, out)
                     }
                     sender => sender.supply(size.bytes(), now, out),

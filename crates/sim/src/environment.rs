@@ -23,7 +23,7 @@ use paceline_control::{Machine, RtpFeedback, Scheme};
 use paceline_flow::Transport;
 use paceline_units::{Span, Time};
 pub use seen::{FEATURES, Features, Stepped};
-use seen::{Running, Seen};
+use seen::{Observation, Running};
 use std::sync::Arc;
 
 /// The value of `cc` in the agent's flow.
@@ -62,7 +62,7 @@ pub const MAX_IN_FLIGHT: f64 = 1e6;
 /// A step by acknowledgements ends after this time at the latest.
 pub const LONGEST_STEP: Span = Span::from_secs(1);
 /// Polling interval of a step by acknowledgements.
-const LOOK: Span = Span::from_micros(100);
+const POLL_INTERVAL: Span = Span::from_micros(100);
 
 /// The rate before the first decision, in bytes/s: ten segments of 1000 B in 100 ms. For a call 300 kbit/s, libwebrtc's
 /// start bitrate.
@@ -181,7 +181,7 @@ impl Environment {
             _ => (1.0, f64::INFINITY),
         };
         self.shared.decide(window, pacing);
-        self.shared.seen(|seen| *seen = Seen::default());
+        self.shared.with_observation(|observation| *observation = Observation::default());
         let label = model.flows[flow].label();
         if let (Some(listener), Transport::Rtp { controller, .. }) = (&self.listener, &mut model.flows[flow].transport)
         {
@@ -194,7 +194,7 @@ impl Environment {
         }
         let end = run.end();
         while !self.has_begun(&run) && run.at < end {
-            run.advance((run.at + LOOK).min(end))?;
+            run.advance((run.at + POLL_INTERVAL).min(end))?;
         }
         let now = run.at;
         self.end_step(&mut run, now); // what happened before belongs to no step
@@ -221,10 +221,10 @@ impl Environment {
             Step::Segments(many) => {
                 let segment = run.model.flows[run.flow].transport.segment().max(1);
                 let full = u64::from(many) * u64::from(segment);
-                self.shared.seen(|seen| seen.full = Some(full));
+                self.shared.with_observation(|observation| observation.full = Some(full));
                 let last = (began + LONGEST_STEP).min(end);
                 while run.at < last && self.acked(&run) < full {
-                    run.advance((run.at + LOOK).min(last))?;
+                    run.advance((run.at + POLL_INTERVAL).min(last))?;
                 }
             }
         }
@@ -249,9 +249,9 @@ impl Environment {
 
     /// The observation of the step from `began` to now; begins the next step.
     fn end_step(&self, run: &mut Running, began: Time) -> Stepped {
-        let observed = self.shared.seen(|seen| {
-            let observed = *seen;
-            seen.anew();
+        let observed = self.shared.with_observation(|observation| {
+            let observed = *observation;
+            observation.begin_step();
             observed
         });
         let counts = run.counts.as_ref().and_then(|before| Counts::of(run, Some(before)));
@@ -267,7 +267,7 @@ impl Environment {
     fn has_begun(&self, run: &Running) -> bool {
         match &run.counts {
             Some(_) => Counts::has_begun(run),
-            None => self.shared.seen(|seen| seen.begun),
+            None => self.shared.with_observation(|observation| observation.begun),
         }
     }
 
@@ -275,7 +275,7 @@ impl Environment {
     fn acked(&self, run: &Running) -> u64 {
         match &run.counts {
             Some(before) => before.acked_since(run),
-            None => self.shared.seen(|seen| seen.interval.acked),
+            None => self.shared.with_observation(|observation| observation.interval.acked),
         }
     }
 }

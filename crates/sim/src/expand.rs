@@ -137,7 +137,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         return Err(problem);
     }
     let paths = routes(&model)?;
-    stretch(&mut model, &paths, &wishes)?;
+    apply_rtt(&mut model, &paths, &wishes)?;
     delay_at_hosts(&mut model, &paths, scenario.host_delay());
     if let Some(access) = scenario.access() {
         access_links::of_access(&mut model, &paths, access);
@@ -266,7 +266,7 @@ impl Model {
     }
 
     /// Makes the access link that was added last lose this share of packets in a direction.
-    fn lose(&mut self, direction: &str, share: Option<Ratio>) {
+    fn set_access_loss(&mut self, direction: &str, share: Option<Ratio>) {
         let made = self.links.iter_mut().rev().take(2).find(|link| link.direction == direction);
         if let (Some(link), Some(rate)) = (made, share.filter(|share| *share > Ratio::ZERO)) {
             link.model.loss = Some(PathLoss::Uniform { rate, on: On::All });
@@ -282,7 +282,7 @@ type HostAccess<'a> = (&'a AccessTable, Profile);
 fn lossy(scenario: &Scenario, loss: Option<&Loss>) -> Option<FlowSet> {
     let loss = loss.filter(|loss| loss.flows() != (None, None))?;
     let instances = scenario.flows().iter().flat_map(|flow| (0..flow.count).map(move |_| flow));
-    let of = (0..).zip(instances).filter(|(_, flow)| loss.looks_at(&flow.name, &flow.group));
+    let of = (0..).zip(instances).filter(|(_, flow)| loss.covers(&flow.name, &flow.group));
     Some(of.map(|(number, _)| FlowId(number)).collect())
 }
 
@@ -353,7 +353,7 @@ fn sending_host(
         return known;
     }
     let host = model.host(name, from, &access, None, profile);
-    model.lose("up", share.filter(|_| flow.coupled.is_none()));
+    model.set_access_loss("up", share.filter(|_| flow.coupled.is_none()));
     host
 }
 
@@ -373,9 +373,9 @@ fn receiving_host(
     let own = flow.access.clone().unwrap_or_default().receiver.unwrap_or_default();
     let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "sink");
     access.rate = rate.or(access.rate);
-    let shared = loss.filter(|loss| share.is_none() && loss.looks_at(&flow.name, &flow.group));
+    let shared = loss.filter(|loss| share.is_none() && loss.covers(&flow.name, &flow.group));
     let host = model.host(name, to, &access, shared.as_ref(), profile);
-    model.lose("down", share);
+    model.set_access_loss("down", share);
     host
 }
 
@@ -450,14 +450,14 @@ fn instance_of(
             .relayed()
             .map(|of| RelayModel { of: of.to_owned(), instance: scenario.instance_relayed(of, instance) }),
         category: flow.access_category.map(AccessCategory::category),
-        unsaid_bound: flow.unsaid_bound(),
+        default_max_rate: flow.default_max_rate(),
         voice: voice(&flow.app),
         transport,
     })
 }
 
 /// Adds the delay that a flow's `rtt` needs beyond its path's to its source's access link, half in each direction.
-fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u32)>]) -> Result<(), ExpandError> {
+fn apply_rtt(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u32)>]) -> Result<(), ExpandError> {
     for (flow, wish) in wishes.iter().enumerate() {
         let Some((wish, count)) = *wish else { continue };
         let own = model.propagation(&paths[flow]);

@@ -38,7 +38,7 @@ pub struct Host {
     /// Log of events at QUIC endpoints, if requested.
     quic_events: Option<Box<QuicEventLog>>,
     /// Whether any of these four, which are notified of every endpoint event, exists.
-    attended: bool,
+    has_listeners: bool,
     /// Samples the requested series.
     pub recorder: Option<Box<HostRecorder>>,
     /// Measures the variation of the flows' rates.
@@ -49,7 +49,7 @@ pub struct Host {
 
 /// The parts of a host that are notified of every endpoint event.
 #[derive(Debug)]
-pub struct Attending {
+pub struct EndpointListeners {
     /// Groups of sources that share their rates, if any.
     pub(crate) coupling: Option<Box<Coupling>>,
     /// Bundles among its flows, if any.
@@ -67,7 +67,7 @@ impl Host {
         mut sources: Vec<Source>,
         mut sinks: Vec<Sink>,
         clock: EmissionClock,
-        Attending { coupling, bundling, relaying, quic_events: noting }: Attending,
+        EndpointListeners { coupling, bundling, relaying, quic_events: noting }: EndpointListeners,
         recorder: Option<Box<HostRecorder>>,
         meter: Option<Box<RateMeter>>,
         changes: Option<Box<Changes>>,
@@ -80,7 +80,7 @@ impl Host {
         entries.extend(meter.iter().map(|meter| meter.next_sample()));
         entries.extend(changes.iter().map(|changes| changes.due()));
         let timers = Timers::new(entries);
-        let attended = coupling.is_some() || bundling.is_some() || relaying.is_some() || noting.is_some();
+        let has_listeners = coupling.is_some() || bundling.is_some() || relaying.is_some() || noting.is_some();
         Host {
             timers,
             sources,
@@ -90,7 +90,7 @@ impl Host {
             bundling,
             relaying,
             quic_events: noting,
-            attended,
+            has_listeners,
             recorder,
             meter,
             changes,
@@ -118,9 +118,9 @@ impl Host {
                 self.watchers(now, slot - sinks_from - self.sinks.len())
             };
             self.timers.set(slot, next);
-            if self.attended {
+            if self.has_listeners {
                 if slot < sinks_from {
-                    self.exchange(slot, now, network);
+                    self.propagate(slot, now, network);
                 } else {
                     self.note(slot, now);
                 }
@@ -145,7 +145,7 @@ impl Host {
     /// Propagates an event at a source to the bundle or coupled group that it belongs to.
     #[cold]
     #[inline(never)]
-    fn exchange(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
+    fn propagate(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
         self.note(slot, now);
         self.settle(slot, now, network);
         let (sources, clock) = (&mut self.sources, &mut self.clock);
@@ -212,8 +212,8 @@ impl Host {
                 source.entry = wake;
                 self.timers.earlier(endpoint, wake);
             }
-            if self.attended && packet.extra != ExtraId::NONE {
-                self.exchange(endpoint, now, network);
+            if self.has_listeners && packet.extra != ExtraId::NONE {
+                self.propagate(endpoint, now, network);
             }
         } else {
             let sink = &mut self.sinks[endpoint];
@@ -234,7 +234,7 @@ impl Host {
                 sink.entry = wake;
                 self.timers.set(self.sources.len() + endpoint, wake);
             }
-            if self.attended && packet.extra != ExtraId::NONE {
+            if self.has_listeners && packet.extra != ExtraId::NONE {
                 self.note(self.sources.len() + endpoint, now);
                 self.carry(endpoint, now, network);
                 self.send_on(endpoint, now, network);

@@ -13,7 +13,7 @@ use crate::scenario::queue::{
 use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
     AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, FqPieModel, GilbertElliott, Limit, LinkModel, LinkRecovery,
-    Loss, On, Periodic, PieModel, Queue, RateModel, RedMode, RedModel, Reorder, Room, Start, StepFor, TwoState,
+    Loss, On, Periodic, PieModel, Queue, QueueLimit, RateModel, RedMode, RedModel, Reorder, Start, StepFor, TwoState,
 };
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
@@ -70,9 +70,9 @@ fn positive(share: Ratio) -> Option<Ratio> {
 pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
     match queue {
         QueueKey::Unlimited {} => Queue::Unlimited,
-        QueueKey::Droptail { limit: most } => Queue::DropTail(drop_tail_limit(limit(*most, rate), profile)),
+        QueueKey::Droptail { limit: limit_key } => Queue::DropTail(drop_tail_limit(limit(*limit_key, rate), profile)),
         QueueKey::Red {
-            limit: most,
+            limit: limit_key,
             min_threshold,
             max_threshold,
             min_share,
@@ -89,8 +89,8 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
             adaptive,
             automatic: _, // the thresholds and the weight are absent then
         } => Queue::Red(RedModel {
-            min_threshold: min_threshold.or_else(|| threshold(*min_share, limit(*most, rate), *mean_packet)),
-            max_threshold: max_threshold.or_else(|| threshold(*max_share, limit(*most, rate), *mean_packet)),
+            min_threshold: min_threshold.or_else(|| threshold(*min_share, limit(*limit_key, rate), *mean_packet)),
+            max_threshold: max_threshold.or_else(|| threshold(*max_share, limit(*limit_key, rate), *mean_packet)),
             weight: *weight,
             max_p: Ratio(*max_p),
             gentle: *gentle,
@@ -110,11 +110,11 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
                 top: key.top,
                 bottom: key.bottom,
             }),
-            ..RedModel::new(limit(*most, rate))
+            ..RedModel::new(limit(*limit_key, rate))
         }),
-        QueueKey::Codel { limit: most, target, interval, mtu, ecn, mark_above, mark_above_for } => {
+        QueueKey::Codel { limit: limit_key, target, interval, mtu, ecn, mark_above, mark_above_for } => {
             Queue::CoDel(CoDelModel {
-                limit: limit(*most, rate),
+                limit: limit(*limit_key, rate),
                 target: *target,
                 interval: *interval,
                 mtu: *mtu,
@@ -124,7 +124,7 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
             })
         }
         QueueKey::FqCodel {
-            limit: most,
+            limit: limit_key,
             target,
             interval,
             mtu,
@@ -135,7 +135,7 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
             quantum,
             batch,
         } => {
-            let (limit, target, interval, mtu) = (limit(*most, rate), *target, *interval, *mtu);
+            let (limit, target, interval, mtu) = (limit(*limit_key, rate), *target, *interval, *mtu);
             let (mark_above, mark_above_for) = (*mark_above, step_for(*mark_above_for));
             let codel = CoDelModel { limit, target, interval, mtu, ecn: *ecn, mark_above, mark_above_for };
             Queue::FqCoDel(FqCoDelModel { codel, queues: *queues, quantum: *quantum, batch: *batch })
@@ -152,7 +152,7 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
 /// PIE's keys, for one queue or for each flow's.
 fn pie(queue: &QueueKey, rate: Rate) -> PieModel {
     let (QueueKey::Pie {
-        limit: most,
+        limit: limit_key,
         target,
         update,
         burst,
@@ -166,7 +166,7 @@ fn pie(queue: &QueueKey, rate: Rate) -> PieModel {
         mark_below,
     }
     | QueueKey::FqPie {
-        limit: most,
+        limit: limit_key,
         target,
         update,
         burst,
@@ -184,7 +184,7 @@ fn pie(queue: &QueueKey, rate: Rate) -> PieModel {
         unreachable!("another queue is not PIE's")
     };
     PieModel {
-        limit: limit(*most, rate),
+        limit: limit(*limit_key, rate),
         target: *target,
         update: *update,
         burst: *burst,
@@ -226,13 +226,13 @@ fn limit_in_time(way: &Direction) -> Option<Span> {
 }
 
 /// The queue limit of this link from a change on.
-fn room(way: &Direction, max: LimitKey, profile: Profile) -> Room {
+fn room(way: &Direction, max: LimitKey, profile: Profile) -> QueueLimit {
     match max {
-        LimitKey::Time(span) if !matches!(way.rate, RateModel::Constant(_)) => Room::InTime(span),
+        LimitKey::Time(span) if !matches!(way.rate, RateModel::Constant(_)) => QueueLimit::InTime(span),
         _ => {
             let max = limit(max, way.rate.nominal());
             let is_drop_tail = matches!(way.queue, QueueKey::Droptail { .. });
-            Room::Fixed(if is_drop_tail { drop_tail_limit(max, profile) } else { max })
+            QueueLimit::Fixed(if is_drop_tail { drop_tail_limit(max, profile) } else { max })
         }
     }
 }

@@ -247,7 +247,7 @@ pub struct FlowModel {
     /// The access category of its packets in cells, both ways, if the scenario gives one.
     pub category: Option<Category>,
     /// The default upper bound of its controller's rate, if the scenario sets none.
-    pub unsaid_bound: Option<Rate>,
+    pub default_max_rate: Option<Rate>,
     /// Listening conditions for voice of a codec with E-model values.
     pub voice: Option<Voice>,
 }

@@ -5,7 +5,7 @@
 //! (docs/decisions/host-delay.md).
 
 use crate::delays::{Delays, packet_times};
-use crate::diagnostics::{Seen, in_words};
+use crate::diagnostics::{RunResults, in_words};
 use crate::graph::Path;
 use crate::model::{FlowModel, LinkDirection, Model};
 use crate::scenario::values::HostDelay;
@@ -54,7 +54,7 @@ pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
 /// delayed in their host as in flight, but not in their round-trip times.
 fn follows_acknowledgements(flow: &FlowModel) -> bool {
     match &flow.transport {
-        Transport::Quic { controller, .. } | Transport::Tcp { controller, .. } => !controller.needs().rate_leads,
+        Transport::Quic { controller, .. } | Transport::Tcp { controller, .. } => !controller.needs().rate_clocked,
         _ => false,
     }
 }
@@ -89,8 +89,8 @@ struct Shared<'a> {
 
 /// Reports few TCP transfers with close round-trip times, the same in all runs, that had most of the traffic at an
 /// overflowing drop-tail queue. Constant-rate flows do not mix others, and count with them.
-pub fn phases_decide(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<Notice>) {
-    let overflowed = seen.links.iter().filter(|(id, report)| {
+pub fn phases_decide(model: &Model, paths: &[Path], results: &RunResults, notices: &mut Vec<Notice>) {
+    let overflowed = results.links.iter().filter(|(id, report)| {
         let link = &model.links[*id];
         let drawn = link.model.loss.as_ref().is_some_and(|loss| !matches!(loss, Loss::Periodic(_)));
         let varies = drawn || link.model.delay_variation.is_some() || !link.model.variation_steps.is_empty();
@@ -100,7 +100,7 @@ pub fn phases_decide(model: &Model, paths: &[Path], seen: &Seen, notices: &mut V
     let mut links: BTreeMap<usize, Shared> = overflowed
         .map(|(id, report)| (*id, Shared { passed: report.departed_bytes.bytes(), in_step: 0, transfers: Vec::new() }))
         .collect();
-    for ((flow, path), bytes) in model.flows.iter().zip(paths).zip(seen.bytes) {
+    for ((flow, path), bytes) in model.flows.iter().zip(paths).zip(results.bytes) {
         let window = matches!(flow.transport, Transport::Quic { .. } | Transport::Tcp { .. });
         let transfer = window && matches!(flow.app, Application::Ftp(_));
         let constant = matches!((&flow.transport, &flow.app), (Transport::Udp(_), Application::Cbr(_)));

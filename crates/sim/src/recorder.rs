@@ -263,7 +263,7 @@ pub struct HostRecorder {
     /// One per source; `None` for those whose gauges are not recorded.
     gauged: Vec<Option<Gauged>>,
     sequences: Vec<Series>,
-    losses: Vec<(Series, Seen)>,
+    losses: Vec<(Series, Counters)>,
     sendings: Vec<(Series, u64)>,
     /// One per sink.
     goodputs: Vec<(Series, u64)>,
@@ -299,7 +299,7 @@ impl HostRecorder {
             next: Time::ZERO,
             gauged: sources.iter().map(gauged).collect(),
             sequences: all(recording.sequence, sources, "sequence", &["time_s", "sequence_packets", "sent_packets"]),
-            losses: losses.into_iter().map(|series| (series, Seen::default())).collect(),
+            losses: losses.into_iter().map(|series| (series, Counters::default())).collect(),
             sendings: from_zero(all(recording.rate, sources, SENDING, &["time_s", "send_rate_bps"])),
             goodputs: from_zero(all(recording.rate, sinks, "rate", &["time_s", "goodput_bps"])),
             playouts: some(recording.playout, sinks, &|flow| flow.stream.is_some(), "playout", &["time_s", "buffer_s"]),
@@ -330,11 +330,11 @@ impl HostRecorder {
             }
         }
         for ((series, before), source) in self.losses.iter_mut().zip(sources) {
-            let seen = Seen::by(source.sender.stats());
+            let counters = Counters::of(source.sender.stats());
             if source.has_started() && now > Time::ZERO {
-                series.push(&seen.row(time, before, source.sender.congestion_window()));
+                series.push(&counters.row(time, before, source.sender.congestion_window()));
                 // Packets sent at time zero belong to the first interval.
-                *before = seen;
+                *before = counters;
             }
         }
         let every = self.recording.every.as_secs_f64();
@@ -426,7 +426,7 @@ const LOSSES: &[&str] = &[
 
 /// A sender's counters at one time, as table `losses` needs them.
 #[derive(Clone, Copy, Default, Debug)]
-struct Seen {
+struct Counters {
     sent: u64,
     retransmitted: u64,
     fast_retransmits: u64,
@@ -437,10 +437,10 @@ struct Seen {
     base_sum: f64,
 }
 
-impl Seen {
-    fn by(stats: &SenderStats) -> Seen {
+impl Counters {
+    fn of(stats: &SenderStats) -> Counters {
         let (bases, base_sum) = stats.base_rtts();
-        Seen {
+        Counters {
             sent: stats.packets_sent,
             retransmitted: stats.retransmitted,
             fast_retransmits: stats.fast_retransmits,
@@ -454,7 +454,7 @@ impl Seen {
 
     /// The row for the interval since `before`, with the congestion window at its end. A mean without samples is NaN,
     /// and so is a missing window.
-    fn row(&self, time: f64, before: &Seen, cwnd: Option<f64>) -> [f64; 10] {
+    fn row(&self, time: f64, before: &Counters, cwnd: Option<f64>) -> [f64; 10] {
         let (rtts, bases) = (self.rtt_count - before.rtt_count, self.bases - before.bases);
         let mean = |sum: f64, count: u64| if count > 0 { sum / count as f64 } else { f64::NAN };
         [

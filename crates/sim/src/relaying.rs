@@ -5,7 +5,7 @@
 
 use crate::endpoint::{Sink, Source};
 use crate::model::FlowModel;
-use paceline_flow::quic::{Portion, TrackWrite};
+use paceline_flow::quic::{RelayedData, TrackWrite};
 use paceline_flow::{Receiver, Sender, Transmit};
 use paceline_units::Time;
 
@@ -70,7 +70,7 @@ impl Relaying {
 
 impl Sink {
     /// What has arrived on its connection since the last call, if it is relayed.
-    pub(crate) fn take_portions(&mut self) -> Vec<Portion> {
+    pub(crate) fn take_portions(&mut self) -> Vec<RelayedData> {
         match &mut self.receiver {
             Receiver::Quic(quic) => quic.take_portions(),
             _ => Vec::new(),
@@ -81,13 +81,13 @@ impl Sink {
 impl Source {
     /// Queues a relayed portion, which the next [`Source::send_on`] sends. Portions before its start or after its stop
     /// are dropped.
-    pub(crate) fn relay(&mut self, now: Time, portion: Portion, out: &mut impl Transmit) {
+    pub(crate) fn relay(&mut self, now: Time, portion: RelayedData, out: &mut impl Transmit) {
         if !self.is_sending() {
             return;
         }
         match &mut self.sender {
-            Sender::Quic(quic) => quic.write_track(0, TrackWrite::Portion(portion), now, out),
-            Sender::Track(track) => track.write(TrackWrite::Portion(portion)),
+            Sender::Quic(quic) => quic.write_track(0, TrackWrite::Relayed(portion), now, out),
+            Sender::Track(track) => track.write(TrackWrite::Relayed(portion)),
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
-use crate::diagnostics::{Seen, notices};
+use crate::diagnostics::{RunResults, notices};
 use crate::e_model::opinion;
 use crate::gauges::reading;
 use crate::host::Host;
@@ -108,7 +108,7 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
         notices: notices(
             model,
             &built.plan.paths,
-            &Seen {
+            &RunResults {
                 links: &places.links,
                 bytes: &arrived(model, built, before, end),
                 flows: &flows,
@@ -150,7 +150,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let voice = voice.and_then(|((voice, arrived), lost)| voice.rating(arrived, lost));
     let frames_sent = ends.source.frames().or(flow.has_frames().then_some(sent.frames));
     let frames_reset = (flow.transport.name() == "quic" && flow.has_frames()).then_some(sent.frames_reset);
-    let frames_dropped = (flow.relay.is_some() || ends.source.throws_away()).then_some(sent.frames_dropped);
+    let frames_dropped = (flow.relay.is_some() || ends.source.may_discard_frames()).then_some(sent.frames_dropped);
     // Pictures freeze; sound and game moves do not.
     let pictures = view.filter(|_| ends.source.has_pictures());
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);

@@ -335,9 +335,9 @@ fn hand_over(built: &mut Built, pending: &mut Option<Pending<'_>>) -> Result<(),
 const SHORTEST_STEP: Span = Span::from_millis(10);
 
 /// Polling interval of a run that waits for flows to finish.
-const LOOK: Span = Span::from_millis(10);
+const POLL_INTERVAL: Span = Span::from_millis(10);
 
-/// Simulates until the flows in `stop_after` are done, polling at every multiple of [`LOOK`].
+/// Simulates until the flows in `stop_after` are done, polling at every multiple of [`POLL_INTERVAL`].
 fn until_done(
     built: &mut Built,
     model: &Model,
@@ -350,7 +350,7 @@ fn until_done(
         if model.stop_after.iter().all(|&flow| ends(model, built, flow).is_done(now)) {
             return Ok(now);
         }
-        now = Time((now.0 / LOOK.0 + 1) * LOOK.0).min(latest);
+        now = Time((now.0 / POLL_INTERVAL.0 + 1) * POLL_INTERVAL.0).min(latest);
         advance(built, model, options, pending, now)?;
     }
     Ok(latest)

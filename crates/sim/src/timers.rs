@@ -77,11 +77,11 @@ impl Timers {
         if self.entries.len() == 1 {
             self.first = time;
         } else {
-            self.place_anew(slot, later);
+            self.move_entry(slot, later);
         }
     }
 
-    fn place_anew(&mut self, slot: usize, later: bool) {
+    fn move_entry(&mut self, slot: usize, later: bool) {
         let at = self.place[slot] as usize;
         if later {
             self.sink(at)

@@ -157,7 +157,7 @@ fn alone(flows: u32, (rate, rtt_ms): (u32, u32), seed: u64, more: &str) -> (bool
 /// long, with it; in the default mode alone it is the former.
 #[test]
 fn a_notice_tells_of_flows_that_compete_by_mistake() {
-    let mut told = 0;
+    let mut noticed = 0;
     for (flows, path) in
         [(2, (40, 20)), (3, (20, 50)), (2, (10, 20)), (2, (5, 40)), (5, (10, 20)), (1, (2, 20)), (8, (20, 40))]
     {
@@ -168,12 +168,12 @@ fn a_notice_tells_of_flows_that_compete_by_mistake() {
                 if notice { queue > 2.0 * sawtooth } else { queue < sawtooth },
                 "{flows} {path:?}: {notice} {queue}"
             );
-            told += u32::from(notice);
+            noticed += u32::from(notice);
             let (notice, queue) = alone(flows, path, seed, "params = { competitive = false }");
             assert!(!notice && queue < sawtooth, "{flows} {path:?} in one mode: {notice} {queue}");
         }
     }
-    assert!((5..16).contains(&told), "{told} of 21");
+    assert!((5..16).contains(&noticed), "{noticed} of 21");
 }
 
 /// A flow that fills the queue is what the second mode is for, and slow start's queue is nobody's mistake.

@@ -41,9 +41,11 @@ fn a_stream_that_the_run_cuts_counts_what_was_due() {
     assert!((film.late_packets as f64) < 0.3 * film.media_packets as f64, "by the whole medium it would be few");
     assert!(!last.began && last.fill_s.is_none() && last.late_share == Some(1.0), "{last:?}");
     assert_eq!((last.late_packets, last.due_packets), (last.media_packets, last.media_packets));
-    let told = notice(&cut, "streams-cut");
-    assert_eq!((told.cases, told.of), (Some(2), Some(2)));
-    assert!(told.text.contains("`film`") && told.text.contains("40 s") && told.text.contains("`duration` than 20 s"));
+    let found = notice(&cut, "streams-cut");
+    assert_eq!((found.cases, found.of), (Some(2), Some(2)));
+    assert!(
+        found.text.contains("`film`") && found.text.contains("40 s") && found.text.contains("`duration` than 20 s")
+    );
 }
 
 #[test]
@@ -99,9 +101,9 @@ fn transfers_under_way_are_counted_and_told_of() {
     let flows = |name: &str| cut.flows.iter().filter(|flow| flow.flow == name).collect::<Vec<_>>();
     let ends: Vec<_> = flows("file").iter().map(|flow| (flow.transfers_completed, flow.transfers_unfinished)).collect();
     assert_eq!(ends, [(1, 0), (0, 1), (0, 1)]);
-    let told = notice(&cut, "transfers-cut");
-    assert_eq!((told.cases, told.of), (Some(2), Some(3)));
-    assert!(told.text.contains("`file`") && !told.text.contains("`pages`"));
+    let found = notice(&cut, "transfers-cut");
+    assert_eq!((found.cases, found.of), (Some(2), Some(3)));
+    assert!(found.text.contains("`file`") && !found.text.contains("`pages`"));
     let pages = flows("pages")[0];
     assert_eq!(pages.transfers_started - pages.transfers_completed, pages.transfers_unfinished, "{pages:?}");
 }

@@ -109,9 +109,9 @@ fn marks_spare_drops() {
             let output = outcome(&bottleneck(&format!("kind = \"{kind}\", ecn = {ecn}{more}"), &flows), 1);
             (output.summary.queues[0].marks, output.summary.queues[0].drops[reason])
         };
-        let ((marks, drops), (unheard, dropped)) = (counts(true, true), counts(true, false));
+        let ((marks, drops), (no_marks, dropped)) = (counts(true, true), counts(true, false));
         assert!(marks > 50 && drops == 0, "{kind}: {marks} {drops}");
-        assert!(unheard == 0 && dropped > 50, "{kind}: {unheard} {dropped}");
+        assert!(no_marks == 0 && dropped > 50, "{kind}: {no_marks} {dropped}");
         assert_eq!(counts(false, true).0, 0);
     }
 }
@@ -190,8 +190,8 @@ fn cake_marks_whoever_can_be() {
         let queue = &outcome(&bottleneck("kind = \"cake\"", &flows), 1).summary.queues[0];
         (queue.marks, queue.drops["delay"])
     };
-    let ((marks, spared), (unheard, dropped)) = (counts(true), counts(false));
-    assert!(marks > 50 && spared == 0 && unheard == 0 && dropped > 50, "{marks} {spared} {unheard} {dropped}");
+    let ((marks, spared), (no_marks, dropped)) = (counts(true), counts(false));
+    assert!(marks > 50 && spared == 0 && no_marks == 0 && dropped > 50, "{marks} {spared} {no_marks} {dropped}");
 }
 
 /// The shaper stands in for a slower link: goodput and delay are those of a link of its bandwidth, and its overhead is paid for.

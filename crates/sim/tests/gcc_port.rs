@@ -10,7 +10,7 @@ mod port;
 use decides::{Decides, Feedback, PacketResult, SECOND, Sent};
 use goog_cc::LossBasedBweV2Config;
 use paceline_control::foreign::{Foreign, Maker, Media};
-use paceline_control::rtp::{Fate, MediaController, PacketFate, Probe, RtpEvent, RtpSettings, SentPacket};
+use paceline_control::rtp::{self, Fate, MediaController, Probe, RtpEvent, RtpSettings, SentPacket};
 use paceline_control::{Build, Controller, Gauges, Machine, PathView, Profile, Scheme};
 use paceline_sim::scenario::Document;
 use paceline_sim::{RunOptions, Scenario, simulate};
@@ -62,7 +62,8 @@ impl Controller for Hosted {
                     Fate::Arrived { at, .. } => at.map(|at| BEGIN + at.0),
                     Fate::Lost | Fate::Unknown => None,
                 };
-                let result = |p: &PacketFate| PacketResult { sent: sent(&p.packet, p.sent), arrived: arrived(&p.fate) };
+                let result =
+                    |p: &rtp::PacketResult| PacketResult { sent: sent(&p.packet, p.sent), arrived: arrived(&p.fate) };
                 let packets = arrivals.packets.iter().map(result).collect();
                 let rtt = arrivals.rtt.unwrap_or(path.srtt).0;
                 let feedback = Feedback { packets, rtt, in_flight: arrivals.in_flight.bytes() };
@@ -85,7 +86,7 @@ impl MediaController for Hosted {
     fn target(&self) -> Option<Rate> {
         Some(Rate(self.port(|port| port.rates()).encoder as u64))
     }
-    fn filling(&self) -> f64 {
+    fn padding_rate(&self) -> f64 {
         self.port(|port| port.rates()).padding / 8.0
     }
     fn next_probe(&mut self) -> Option<Probe> {
@@ -109,7 +110,8 @@ fn defaults() -> Vec<f64> {
 }
 
 fn port(name: &'static str, settings: fn() -> LossBasedBweV2Config) -> &'static Scheme {
-    let make = move |_: &paceline_control::foreign::Given, _| Ok(Box::new(Hosted::new(settings())) as Box<Media>);
+    let make =
+        move |_: &paceline_control::foreign::ControllerArgs, _| Ok(Box::new(Hosted::new(settings())) as Box<Media>);
     let maker = Maker::Media(Box::new(make), ours());
     Box::leak(Box::new(Scheme {
         name,

@@ -85,9 +85,9 @@ fn fifteen_flows_of_which_the_first_alone_begins_with_its_sample() {
         };
         let flows = flows(delay_ms, 300, &(0..15).map(table).collect::<String>(), 1);
         let sent: Vec<f64> = flows.iter().map(|flow| flow.packets_sent as f64).collect();
-        let came: u64 = flows.iter().map(|flow| flow.packets_delivered).sum();
-        println!("{delay_ms} ms: {came} {} {:.1}", sent[0], sent[1..].iter().sum::<f64>() / 14.0);
-        assert!(came.abs_diff(delivered) <= delivered / 1000, "{delay_ms} ms: {came}, ns-2 {delivered}");
+        let received: u64 = flows.iter().map(|flow| flow.packets_delivered).sum();
+        println!("{delay_ms} ms: {received} {} {:.1}", sent[0], sent[1..].iter().sum::<f64>() / 14.0);
+        assert!(received.abs_diff(delivered) <= delivered / 1000, "{delay_ms} ms: {received}, ns-2 {delivered}");
         assert!((sent[1..].iter().sum::<f64>() / 14.0 / others - 1.0).abs() < 0.03, "{delay_ms} ms: {sent:?}");
         assert!((sent[0] / first - 1.0).abs() < 0.1, "{delay_ms} ms: {}, ns-2 {first}", sent[0]); // one run of one flow
         first_of_all.0 += sent[0];

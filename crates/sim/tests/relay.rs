@@ -74,8 +74,11 @@ fn a_wide_second_hop_adds_its_latency() {
         // the last of its packets, of at most 1500 bytes; a frame of `high` is 8 kB, which would be 6.7 ms
         let mean = added(name, |flow| flow.frame_delay_mean_s);
         assert!((0.010..0.010 + 1.3e-3).contains(&mean), "{name}: {mean}");
-        let [came, complete, reset, dropped] = frames(&got[&format!("wide-{name}[0]")]);
-        assert!(came - complete <= 1 && reset == 0 && dropped == 0, "{name}: {came} {complete} {reset} {dropped}");
+        let [arrived, complete, reset, dropped] = frames(&got[&format!("wide-{name}[0]")]);
+        assert!(
+            arrived - complete <= 1 && reset == 0 && dropped == 0,
+            "{name}: {arrived} {complete} {reset} {dropped}"
+        );
         assert!(got[&format!("wide-{name}[0]")].freezes == Some(0), "{name}");
     }
     // frames are not cut into smaller packets
@@ -92,24 +95,27 @@ fn what_matters_least_is_dropped() {
     for seed in 1..=3 {
         let (alone, got) = (flows(alone, seed), flows(&text, seed));
         for name in ["narrow-sound[0]", "narrow-low[0]"] {
-            let [came, complete, reset, dropped] = frames(&got[name]);
-            assert!(came - complete <= 4 && reset == 0 && dropped == 0, "{name}: {came} {complete} {reset} {dropped}");
+            let [arrived, complete, reset, dropped] = frames(&got[name]);
+            assert!(
+                arrived - complete <= 4 && reset == 0 && dropped == 0,
+                "{name}: {arrived} {complete} {reset} {dropped}"
+            );
             let [one, all] = [&alone[name], &got[name]].map(|flow| flow.frame_delay_p95_s.unwrap());
             println!("{name} {seed}: {one:.4} alone, {all:.4} beside the high quality");
             // packets of the high one that left before: two at 1.2 Mbit/s, and what c4 keeps
             assert!(all < one + 0.030, "{name} {seed}: {one} alone, {all}");
         }
         let high = &got["narrow-high[0]"];
-        let [came, complete, reset, dropped] = frames(high);
-        println!("high {seed}: {came} came, {complete} complete, {reset} reset, {dropped} dropped");
+        let [arrived, complete, reset, dropped] = frames(high);
+        println!("high {seed}: {arrived} came, {complete} complete, {reset} reset, {dropped} dropped");
         let published = got["high[0]"].frames_complete.unwrap();
-        assert!(came - published <= 1, "{came} {published}: what has come is sent on");
+        assert!(arrived - published <= 1, "{arrived} {published}: what has come is sent on");
         assert!(
-            (1..=6).contains(&(came - complete - reset - dropped)),
-            "{came} {complete} {reset} {dropped}: on their way"
+            (1..=6).contains(&(arrived - complete - reset - dropped)),
+            "{arrived} {complete} {reset} {dropped}: on their way"
         );
         // 0.7 Mbit/s are left for 2
-        assert!((0.25..0.4).contains(&(complete as f64 / came as f64)) && dropped > 600, "{complete} {dropped}");
+        assert!((0.25..0.4).contains(&(complete as f64 / arrived as f64)) && dropped > 600, "{complete} {dropped}");
         assert!(
             high.frame_delay_max_s.unwrap() < 0.53,
             "the deadline, the link and its queue: {:?}",
@@ -151,13 +157,13 @@ fn what_is_reset_before_the_relay_is_reset_after_it() {
         let text = path(&[("wide", 20.0, 10)]).replace("10 Mbit/s", "1.5 Mbit/s") + &publish + &viewer("wide");
         let got = flows(&text, 1);
         let [_, complete, reset, _] = frames(&got["high[0]"]);
-        let [came, onward, cut, dropped] = frames(&got["wide-high[0]"]);
+        let [arrived, onward, cut, dropped] = frames(&got["wide-high[0]"]);
         println!(
-            "{carriage}: {complete} and {reset} before, {came} came, {onward} complete, {cut} reset, {dropped} dropped"
+            "{carriage}: {complete} and {reset} before, {arrived} came, {onward} complete, {cut} reset, {dropped} dropped"
         );
         assert!(reset > 300 && cut > 5 && dropped == 0, "{carriage}: {reset} {cut} {dropped}");
         // what is complete after was complete before; a frame that was reset after it had come counts for both
-        assert!(onward <= complete && complete <= onward + cut && came <= onward + cut + 3, "{carriage}");
+        assert!(onward <= complete && complete <= onward + cut && arrived <= onward + cut + 3, "{carriage}");
         assert!(got["wide-high[0]"].frame_delay_max_s.unwrap() < 0.42, "{carriage}: the deadline and the link");
     }
 }
@@ -180,8 +186,8 @@ fn relays_in_a_row_serve_many() {
     {
         let added = delay(name) - delay(before);
         assert!((least..least + 3e-3).contains(&added), "{name}: {added}");
-        let [came, complete, ..] = frames(&got[name]);
-        assert!(came - complete <= 2 && got[name].frames_dropped == Some(0), "{name}");
+        let [arrived, complete, ..] = frames(&got[name]);
+        assert!(arrived - complete <= 2 && got[name].frames_dropped == Some(0), "{name}");
     }
     assert!(frames(&got["last[2]"])[3] > 50, "the narrow one: {:?}", frames(&got["last[2]"]));
 }
@@ -198,12 +204,12 @@ fn a_late_viewer_begins_with_a_group() {
         .replace("-low]\nquic = { deadline = \"400 ms\" }", "-low]\nstart = \"12 s\"\nstop = \"26 s\"")
         .replace("-high]\n", "-high]\nstart = \"12 s\"\n");
     let got = flows(&(path(&[("wide", 10.0, 10)]) + &publish + &late), 1);
-    let [came, complete, reset, dropped] = frames(&got["wide-low[0]"]);
+    let [arrived, complete, reset, dropped] = frames(&got["wide-low[0]"]);
     // key frames every 5 s from within the first 1/30 s on: from 15 s to 26 s, at 30 frames a second
-    assert!((328..=331).contains(&came) && came - complete <= 2, "{came} {complete}");
+    assert!((328..=331).contains(&arrived) && arrived - complete <= 2, "{arrived} {complete}");
     assert_eq!([reset, dropped], [0, 0]);
-    let [came, complete, ..] = frames(&got["wide-high[0]"]);
-    assert!((838..=841).contains(&came) && came - complete <= 1, "{came} {complete}: from 12 s to 40 s");
+    let [arrived, complete, ..] = frames(&got["wide-high[0]"]);
+    assert!((838..=841).contains(&arrived) && arrived - complete <= 1, "{arrived} {complete}: from 12 s to 40 s");
 }
 
 /// Frames for which no stream may be opened are dropped and counted.
@@ -211,9 +217,9 @@ fn a_late_viewer_begins_with_a_group() {
 fn streams_that_may_not_be_opened_are_drops() {
     let narrow = viewer("narrow").replace("queue = \"40 kB\"", "max_streams = 2");
     let got = flows(&(path(&[("narrow", 1.2, 30)]) + PUBLISHED + &narrow), 1);
-    let [came, complete, reset, dropped] = frames(&got["narrow-high[0]"]);
-    println!("{came} {complete} {reset} {dropped}");
-    assert!(dropped > 300 && complete + reset + dropped + 4 >= came, "{came} {complete} {reset} {dropped}");
+    let [arrived, complete, reset, dropped] = frames(&got["narrow-high[0]"]);
+    println!("{arrived} {complete} {reset} {dropped}");
+    assert!(dropped > 300 && complete + reset + dropped + 4 >= arrived, "{arrived} {complete} {reset} {dropped}");
 }
 
 #[test]
@@ -276,25 +282,25 @@ fn mistakes_are_reported() {
     ];
     for (of, to, words) in cases {
         let text = text.replacen(of, to, 1);
-        let told = match Document::parse(&text, "relay.toml") {
+        let error = match Document::parse(&text, "relay.toml") {
             Ok(_) => checked(&text).unwrap_err(),
             Err(error) => error.to_string(),
         };
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(error.contains(words), "{words}: {error}");
     }
     let count = text
         .replace("from = \"camera\"\n", "from = \"camera\"\ncount = 2\n")
         .replace("[flow.low]\n", "[flow.low]\ncount = 2\n");
-    let told = checked(&count.replace("[flow.high]\n", "[flow.high]\ncount = 2\n")).unwrap_err();
-    assert!(told.contains("wide-high.count: must be that of `high`, 2"), "{told}");
+    let error = checked(&count.replace("[flow.high]\n", "[flow.high]\ncount = 2\n")).unwrap_err();
+    assert!(error.contains("wide-high.count: must be that of `high`, 2"), "{error}");
     let late =
         text.replace("-high]\n", "-high]\nstart = \"9 s\"\n").replace("[flow.high]\n", "[flow.high]\nstop = \"3 s\"\n");
-    let told = checked(&late).unwrap_err();
-    assert!(told.contains("wide-high.start: must be before `high` stops, at 3 s"), "{told}");
+    let error = checked(&late).unwrap_err();
+    assert!(error.contains("wide-high.start: must be before `high` stops, at 3 s"), "{error}");
     let over_rtp = "duration = \"9 s\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\n[flow.call]\ncc = \"gcc\"\napp = { kind = \"encoder\" }\n\
                     [flow.on]\nfrom = \"right\"\nto = \"left\"\ntransport = \"quic\"\napp = { kind = \"relay\", of = \"call\" }\n";
-    let told = checked(over_rtp).unwrap_err();
-    assert!(told.contains("on.app.of: `call` is not over QUIC"), "{told}");
+    let error = checked(over_rtp).unwrap_err();
+    assert!(error.contains("on.app.of: `call` is not over QUIC"), "{error}");
 }
 
 /// What reaches a relay later than its deadline is given up there, also when the stamps that say so have gone round.

@@ -63,8 +63,8 @@ fn retransmissions_repair_losses_of_2_and_10_percent() {
             assert!(with.freezes.unwrap() <= freezes && with.freeze_s.unwrap() < without.freeze_s.unwrap(), "{about}");
             // what is lost is sent again, but for fillers; few requests are for what is on its way
             let (lost, again) = (with.packets_lost as f64, with.packets_retransmitted as f64);
-            let asked = with.nacks.unwrap() as f64;
-            assert!((0.75 * asked..=asked).contains(&again), "{about}");
+            let nacks = with.nacks.unwrap() as f64;
+            assert!((0.75 * nacks..=nacks).contains(&again), "{about}");
             assert!((0.7 * lost..1.3 * lost).contains(&again), "{about}");
             assert_eq!((without.packets_retransmitted, without.nacks), (0, Some(0)), "{about}");
             assert!(without.plis.unwrap() > 10 && without.key_frames.unwrap() > 5, "{about}");
@@ -111,14 +111,14 @@ fn frames_are_skipped_where_the_senders_queue_is_long() {
 
 #[test]
 fn what_does_not_go_together_is_told() {
-    let told = |rtp: &str, app: &str, cc: &str| {
+    let error = |rtp: &str, app: &str, cc: &str| {
         let text = call("", rtp, app).replace("\"gcc\"", cc);
         try_run(&text, 1).unwrap_err()
     };
     let rfc8888 = call("", ", nack = true", "").replace("\"twcc\"", "\"rfc8888\"");
     assert!(try_run(&rfc8888, 1).unwrap_err().contains("nack"), "transport-wide numbers");
     assert!(
-        told("", ", jitter_buffer = { min_margin = \"2 s\", max_margin = \"1 s\" }", "\"gcc\"").contains("min_margin")
+        error("", ", jitter_buffer = { min_margin = \"2 s\", max_margin = \"1 s\" }", "\"gcc\"").contains("min_margin")
     );
 }
 

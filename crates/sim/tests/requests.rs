@@ -73,11 +73,11 @@ fn later_pages_of_a_connection_take_one_round_trip() {
 #[test]
 fn a_page_has_the_same_bytes_with_and_without_requests() {
     for transport in ["", QUIC] {
-        let asked = run(&path("linux", "", &pages(transport, "think", "")), 1).flows.remove(0);
+        let requested = run(&path("linux", "", &pages(transport, "think", "")), 1).flows.remove(0);
         let pushed = pages(transport, "think", "").replace(", request = {  }", "");
         let pushed = run(&path("linux", "", &pushed), 1).flows.remove(0);
         let mean = |flow: &FlowSummary| flow.bytes_delivered as f64 / flow.transfers_completed as f64;
-        assert!((mean(&asked) / mean(&pushed) - 1.0).abs() < 0.05, "{} {}", mean(&asked), mean(&pushed));
+        assert!((mean(&requested) / mean(&pushed) - 1.0).abs() < 0.05, "{} {}", mean(&requested), mean(&pushed));
     }
 }
 

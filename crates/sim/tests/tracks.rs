@@ -155,7 +155,7 @@ fn mistakes_are_reported() {
         ("app = { kind = \"voice\" }", "app = { kind = \"web\" }", "use `think-persistent`"),
     ];
     for (of, to, words) in cases {
-        let told = mistake(of, to);
-        assert!(told.contains(words), "{words}: {told}");
+        let error = mistake(of, to);
+        assert!(error.contains(words), "{words}: {error}");
     }
 }

@@ -49,18 +49,18 @@ impl Histogram {
                 self.few.push(i as u32);
                 return;
             }
-            self.spread();
+            self.convert();
         }
-        self.reach(i);
+        self.extend_to(i);
         self.counts[i - self.first] += 1;
     }
 
     /// Turns the list into counts.
-    fn spread(&mut self) {
+    fn convert(&mut self) {
         let few = core::mem::take(&mut self.few);
         // Extend to both ends first, in two steps, instead of one for each new end.
         for &end in few.iter().min().into_iter().chain(few.iter().max()) {
-            self.reach(end as usize);
+            self.extend_to(end as usize);
         }
         for i in few {
             self.counts[i as usize - self.first] += 1;
@@ -68,7 +68,7 @@ impl Histogram {
     }
 
     /// Extends the counts to a bucket.
-    fn reach(&mut self, i: usize) {
+    fn extend_to(&mut self, i: usize) {
         if self.counts.is_empty() {
             self.first = i;
         }
@@ -219,13 +219,13 @@ mod tests {
     #[test]
     fn no_quantile_lies_beyond_the_extremes() {
         let mut h = Histogram::default();
-        let (least, greatest) = (Span(100_020_123), Span(100_050_000));
-        h.count(least);
-        h.count(greatest);
-        assert!(h.quantile(0.0, ANY).unwrap() < least && h.quantile(1.0, ANY).unwrap() > greatest);
+        let (min, max) = (Span(100_020_123), Span(100_050_000));
+        h.count(min);
+        h.count(max);
+        assert!(h.quantile(0.0, ANY).unwrap() < min && h.quantile(1.0, ANY).unwrap() > max);
         for q in [0.0, 0.3, 0.5, 0.9, 1.0] {
-            let got = h.quantile(q, (least, greatest)).unwrap();
-            assert!(least <= got && got <= greatest, "{q}: {got}");
+            let got = h.quantile(q, (min, max)).unwrap();
+            assert!(min <= got && got <= max, "{q}: {got}");
         }
     }
 
@@ -238,7 +238,7 @@ mod tests {
         for (k, &us) in TIMES.iter().enumerate() {
             h.count(Span::from_micros(us));
             if k == 0 {
-                h.spread();
+                h.convert();
             }
             if k == 2 {
                 earlier = h.clone();
@@ -290,7 +290,7 @@ mod tests {
             let time = Span::from_micros(TIMES[k * k % TIMES.len()] + (k as u64 * 37) % 120);
             h.count(time);
             counted.count(time);
-            counted.spread();
+            counted.convert();
             assert!(counted.few.is_empty() && h.few.is_empty() == (k >= FEW));
             assert_eq!(answers(&h), answers(&counted), "{k}");
             for (from, (listed, reference)) in earlier.iter().enumerate() {

@@ -32,7 +32,7 @@ KIND = "call"
 """The kind in the manifest of such a run directory."""
 RECORD_EVERY_S = 0.2
 """The interval of getStats: short enough for a second's rates, and cheap compared with a call."""
-MOST_READY_S = 600.0
+MAX_READY_S = 600.0
 _QUEUE_EVERY_S = 0.02
 _PATIENCE_S = 20.0
 _RECORD = ("rate", "rtcp", "queue")
@@ -80,10 +80,8 @@ def call(
     StorageError, Interrupted.
     """
     linux.needed("a real call")
-    if not 1 <= ready_s <= MOST_READY_S:
-        raise PacelineError(
-            f"ready_s = {ready_s:g}: must be 1 s to {MOST_READY_S:g} s, for browsers to start"
-        )
+    if not 1 <= ready_s <= MAX_READY_S:
+        raise PacelineError(f"ready_s = {ready_s:g}: must be 1 s to {MAX_READY_S:g} s, for browsers to start")
     loaded = load(scenario, set)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     program = browser.find()
@@ -189,7 +187,7 @@ def _prepare(where: Path, planned: _Plan, lasts_s: float, every_s: float) -> Non
     camera.write(where / "camera.y4m", width, height, plan.FRAME_RATE)
     if planned.others is not None:
         files.make_directory(where / ends.OTHERS)
-        realtime.hand(where / ends.OTHERS, planned.others)
+        realtime.write_scenario(where / ends.OTHERS, planned.others)
 
 
 def _failure(where: Path) -> str:

@@ -22,7 +22,7 @@ from paceline.scenarios import named_parameters
 KIND = "call-log"
 """The kind in the manifest of such a run directory."""
 _STREAMS = {"outbound-rtp": "out", "inbound-rtp": "in"}
-_MOST_DAYS = 30
+_MAX_DAYS = 30
 """The limit on the days that a capture may span: it has a row for each second."""
 _EVERY_S = 0.1
 """The interval of a replay's rows."""
@@ -103,9 +103,9 @@ def _of_capture(log: Path, capture: captures.Capture, replay: Sequence[str]) -> 
     begin = min(packet.time for stream in capture.streams for packet in stream.packets)
     end = max(packet.time for stream in capture.streams for packet in stream.packets)
     days = (end - begin) / (86_400 * 1e9)
-    if days > _MOST_DAYS:
+    if days > _MAX_DAYS:
         raise PacelineError(
-            f"{log}: its RTP packets span {days:.0f} days, and the limit is {_MOST_DAYS}: use a part of it, as "
+            f"{log}: its RTP packets span {days:.0f} days, and the limit is {_MAX_DAYS}: use a part of it, as "
             "with `editcap -A START -B STOP`"
         )
     rows, series, more = [], _Series(), [*capture.unread.notices(), *_of_sealed(capture)]
@@ -124,7 +124,7 @@ def _of_capture(log: Path, capture: captures.Capture, replay: Sequence[str]) -> 
         )
     for name, sender in senders.items():
         label = name if len(senders) > 1 else ""
-        series.heard(log, sender, replay, label=label)
+        series.add_feedback(log, sender, replay, label=label)
     if replay and not senders:
         raise PacelineError(f"{log}: it has no RTCP, so there is no feedback to replay")
     return _run(log.name, (end - begin) / 1e9, rows, series, list(senders.values()), more)
@@ -166,7 +166,7 @@ def _of_events(log: Path, events: _core.CallLog, replay: Sequence[str]) -> tuple
     own = event_log.estimates(events, zero_s)
     if own.height:
         series.add("rtcp", "libwebrtc", own)
-    series.heard(log, events, replay, begin_s=zero_s)
+    series.add_feedback(log, events, replay, begin_s=zero_s)
     return _run(log.name, (end - begin) / 1e9, rows, series, [events]), [stream for stream, _ in found]
 
 
@@ -192,7 +192,7 @@ class _Series:
         of = (pl.lit(flow).alias("flow"), pl.lit(instance, pl.Int64).alias("instance"))
         self.kinds.setdefault(kind, []).append(table.select(*of, pl.all()))
 
-    def heard(
+    def add_feedback(
         self, log: Path, sender: _core.CallLog, replay: Sequence[str], label: str = "", begin_s: float = 0.0
     ) -> None:
         """Adds the feedback that an end received on its packets, and the controllers' replay. Raises PacelineError if

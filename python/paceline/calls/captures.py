@@ -18,7 +18,7 @@ from paceline.emulator.fitting.frames import PCAP, PCAPNG, Unread
 from paceline.emulator.fitting.packets import Datagram, datagrams
 from paceline.errors import PacelineError
 
-LEAST = 8
+MIN_PACKETS = 8
 """The minimum packets of a stream: fewer may be anything that begins with the same bits."""
 _HEAD = struct.Struct(">BBHII")
 _ONE_BYTE = 0xBEDE
@@ -86,9 +86,9 @@ def read(path: Path) -> Capture:
         raise PacelineError(f"{path}: {error}") from None
     if not found.streams:
         sealed = ", ".join(f"{count} {name}" for name, count in found.sealed.items())
-        others = found.unread.most()
+        others = found.unread.most_frequent()
         raise PacelineError(
-            f"{path}: it has no stream of RTP over UDP with at least {LEAST} packets"
+            f"{path}: it has no stream of RTP over UDP with at least {MIN_PACKETS} packets"
             + (f"; datagrams that are encrypted: {sealed}" if sealed else "")
             + (f"; not read are {others}" if others else "")
             + "".join(f". {notice['text']}" for notice in found.unread.notices())
@@ -218,7 +218,7 @@ def _is_stream(packets: Sequence[Packet]) -> bool:
     """Whether most of the sequence numbers are consecutive."""
     steps = [(b.number - a.number) & 0xFFFF for a, b in itertools.pairwise(packets)]
     near = sum(step < 1000 or step > 0xFFFF - 1000 for step in steps)
-    return len(packets) >= LEAST and near > 0.9 * len(steps)
+    return len(packets) >= MIN_PACKETS and near > 0.9 * len(steps)
 
 
 def _place(of: tuple[bytes, int]) -> str:

@@ -18,9 +18,9 @@ from typing import Any
 from paceline import files
 from paceline.errors import PacelineError
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """The limit on a dump's text; Chromium keeps 1000 values of each series, so ten connections take some 10 MB."""
-MOST_VALUES = 100_000
+MAX_VALUES = 100_000
 """The limit on a series' values."""
 _GZIP = b"\x1f\x8b"
 _RTCSTATS = b"RTCStatsDump"
@@ -80,14 +80,14 @@ def _text(path: Path) -> bytes:
         with files.opened(path) as file:
             packed = file.read(2) == _GZIP
             file.seek(0)
-            text = gzip.GzipFile(fileobj=file).read(MOST_BYTES + 1) if packed else file.read(MOST_BYTES + 1)
+            text = gzip.GzipFile(fileobj=file).read(MAX_BYTES + 1) if packed else file.read(MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise PacelineError(f"{path} is cut off or damaged: it cannot be unpacked") from None
     except OSError as error:
         raise files.refused(path, error, "read") from error
-    if len(text) > MOST_BYTES:
+    if len(text) > MAX_BYTES:
         raise PacelineError(
-            f"{path} holds more than {MOST_BYTES >> 20} MB of text: it is not a dump, or damaged"
+            f"{path} holds more than {MAX_BYTES >> 20} MB of text: it is not a dump, or damaged"
         )
     if text.startswith(_RTCSTATS):
         raise PacelineError(
@@ -122,7 +122,7 @@ def _values(one: Any) -> list[Any]:
         found = json.loads(one["values"], parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return []
-    return found[-MOST_VALUES:] if isinstance(found, list) else []
+    return found[-MAX_VALUES:] if isinstance(found, list) else []
 
 
 def _aligned(values: list[Any], length: int) -> list[Any]:

@@ -45,7 +45,7 @@ def near(folder: str, program: str, seed: str, every_s: str, ready_s: str) -> No
     if others.exists():
         time.sleep(max(0.0, zero - time.time()))
         files.write_whole(others / ZERO, repr(time.monotonic() + zero - time.time()))
-        realtime.near(str(others), seed, every_s)
+        realtime.run_client(str(others), seed, every_s)
     time.sleep(max(0.0, zero + server.plan["duration_s"] + _AFTER_S - time.time()))
 
 
@@ -55,5 +55,5 @@ def far(folder: str, program: str, ready_s: str) -> None:
     Server(where, "far", float(os.environ["PACELINE_START"]) + lead_s(float(ready_s)))
     browser.start(program, where, "far")
     if (where / OTHERS).exists():
-        realtime.far(str(where / OTHERS))
+        realtime.run_server(str(where / OTHERS))
     threading.Event().wait()

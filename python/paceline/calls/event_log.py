@@ -13,7 +13,7 @@ from paceline.errors import PacelineError
 MAGIC = b"\x82\x01"
 """The first bytes of a log: the key of the message that holds its beginning."""
 _OLD = b"\x0a"
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Chromium's own logs end at 60 MB."""
 
 
@@ -27,9 +27,9 @@ def read(path: Path) -> _core.CallLog:
     """Reads a log. Raises PacelineError for an unsupported version, a damaged log or one that is too long."""
     try:
         with files.opened(path) as file:
-            content = file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise PacelineError(f"{path} is longer than {MOST_BYTES >> 20} MB")
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise PacelineError(f"{path} is longer than {MAX_BYTES >> 20} MB")
         return _core.CallLog.rtc_event_log(content)
     except OSError as error:
         raise PacelineError(f"{path}: {error.strerror}") from None

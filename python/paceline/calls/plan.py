@@ -11,7 +11,7 @@ from paceline.scenarios.scenario import toml_value
 
 CC = "gcc"
 """The controller of flows that Chromium carries."""
-MOST = 4
+MAX_CALLS = 4
 """Concurrent calls: the page holds a server connection for each, and a browser opens at most six."""
 FRAME_RATE = 30
 _SMALL, _LARGE = (480, 270), (640, 360)
@@ -43,9 +43,9 @@ def calls(table: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "frame_rate": FRAME_RATE,
             }
         )
-    if not 1 <= len(found) <= MOST:
+    if not 1 <= len(found) <= MAX_CALLS:
         raise PacelineError(
-            f'{len(found)} flows with cc = "{CC}": `paceline call` runs from 1 to {MOST} of them in Chromium'
+            f'{len(found)} flows with cc = "{CC}": `paceline call` runs from 1 to {MAX_CALLS} of them in Chromium'
         )
     return found
 

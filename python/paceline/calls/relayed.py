@@ -15,7 +15,7 @@ _COOKIE = b"\x21\x12\xa4\x42"
 """The magic cookie of each STUN message (RFC 8489 section 5)."""
 _PEERS = 1 << 16
 """Peers have numbers from here on, channels smaller ones of 16 bits."""
-MOST_BOUND = 10_000
+MAX_CHANNELS = 10_000
 """The limit on channels with a known peer."""
 
 
@@ -33,8 +33,8 @@ class Relays:
             channel, length = struct.unpack_from(">HH", kept)
             # over UDP it may be padded to four bytes (RFC 8656 section 12.4)
             if 0 <= datagram.size - 4 - length <= 3:
-                whose = self._bound.get((_ends(datagram), channel), channel)
-                return whose, datagram._replace(size=length, kept=kept[4 : 4 + length])
+                peer = self._bound.get((_ends(datagram), channel), channel)
+                return peer, datagram._replace(size=length, kept=kept[4 : 4 + length])
         elif len(kept) >= 20 and kept[0] == 0 and kept[4:8] == _COOKIE:
             kind = int.from_bytes(kept[:2], "big")
             found = {name: (size, value) for name, size, value in reversed([*_attributes(kept)])}
@@ -43,7 +43,7 @@ class Relays:
                 size, value = found[_DATA]
                 return peer, datagram._replace(size=size, kept=value)
             channel = int.from_bytes(found.get(_CHANNEL_NUMBER, (0, b""))[1][:2], "big")
-            if kind == _CHANNEL_BIND and channel and peer is not None and len(self._bound) < MOST_BOUND:
+            if kind == _CHANNEL_BIND and channel and peer is not None and len(self._bound) < MAX_CHANNELS:
                 self._bound[_ends(datagram), channel] = peer
         return 0, datagram
 

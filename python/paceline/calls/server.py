@@ -72,18 +72,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Returns the page, the plan, an instant to wait for, or a message from the other end's page."""
-        asked = urlsplit(self.path)
-        if asked.path == "/":
+        url = urlsplit(self.path)
+        if url.path == "/":
             self._answer(200, Path(__file__).with_name("page.html").read_bytes(), "text/html")
-        elif asked.path == "/plan":
+        elif url.path == "/plan":
             self._answer(200, json.dumps(self.server.plan).encode())
-        elif asked.path == "/until":
-            query = parse_qs(asked.query)
+        elif url.path == "/until":
+            query = parse_qs(url.query)
             until = self.server.instant(query["call"][0], query["when"][0])
             time.sleep(max(0.0, until - time.time()))
             self._answer(200)
-        elif asked.path.startswith("/box/"):
-            self._from_box(asked.path)
+        elif url.path.startswith("/box/"):
+            self._from_box(url.path)
         else:
             self._answer(404)
 

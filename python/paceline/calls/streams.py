@@ -74,9 +74,9 @@ def measures(stream: Stream, before: Stream | None = None) -> dict[str, Any]:
     """The row of a stream. `before` is the same stream at the place that it passed first: delays and losses are then
     measured between the two; otherwise losses are gaps in the numbers."""
     numbers = stream.numbers()
-    came = set(numbers)
+    distinct = set(numbers)
     once = stream.once()
-    expected, arrived = max(came) - min(came) + 1, len(came)
+    expected, arrived = max(distinct) - min(distinct) + 1, len(distinct)
     delays: list[float] = []
     if before is not None:
         left, mine = _by_number(before), _by_number(stream)

@@ -15,7 +15,7 @@ HEADER_BYTES = 48
 Rows = Sequence[Mapping[str, Any]]
 
 
-LEAST_S = 0.09
+MIN_STEP_S = 0.09
 """The minimum time between two rows that make a rate: almost half of the polling interval. A busy host answers several
 polls at once, whose counters do not measure the time between them."""
 _LATE_S = 0.3
@@ -40,9 +40,9 @@ def rows(path: Path, call: str, zero: float, until_s: float) -> list[dict[str, A
 def rate(near: Rows, far: Rows, start_s: float) -> pl.DataFrame:
     """`goodput_bps` and `send_rate_bps` between rows from the call's start on, at the receiver's instants; before the
     start both are 0."""
-    came = _rates(far, "transport_bytesReceived", start_s, "goodput_bps")
+    received = _rates(far, "transport_bytesReceived", start_s, "goodput_bps")
     sent = _rates(near, "transport_bytesSent", start_s, "send_rate_bps")
-    return came.join_asof(sent, on="time_s", strategy="nearest")
+    return received.join_asof(sent, on="time_s", strategy="nearest")
 
 
 def _rates(found: Rows, key: str, start_s: float, name: str) -> pl.DataFrame:
@@ -56,11 +56,11 @@ def _rates(found: Rows, key: str, start_s: float, name: str) -> pl.DataFrame:
 
 
 def apart(known: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """From instants and counts, in order, those at least `LEAST_S` after the previous one. The amounts between others
-    are in the next one."""
+    """From instants and counts, in order, those at least `MIN_STEP_S` after the previous one. The amounts between
+    others are in the next one."""
     kept = [*known[:1]]
     for row in known[1:]:
-        if row[0] - kept[-1][0] >= LEAST_S:
+        if row[0] - kept[-1][0] >= MIN_STEP_S:
             kept.append(row)
     return kept
 
@@ -86,12 +86,12 @@ def flow(call: Mapping[str, Any], near: Rows, far: Rows, warmup_s: float) -> dic
     """The row of `flows` of one call: counts and rates between the first rows after the warm-up and the last ones."""
     begin, end = max(call["start_s"], warmup_s), call["stop_s"]
     lasts = end - begin
-    came, packets = (_over(far, f"transport_{key}Received", begin) for key in ("bytes", "packets"))
+    received_bytes, packets = (_over(far, f"transport_{key}Received", begin) for key in ("bytes", "packets"))
     sent, sent_packets = (_over(near, f"transport_{key}Sent", begin) for key in ("bytes", "packets"))
     got, lost = (_over(far, key, begin) for key in ("packetsReceived", "packetsLost"))
     frozen = _over(far, "totalFreezesDuration", begin)
     trips = [row["currentRoundTripTime"] for row in near if row.get("currentRoundTripTime") is not None]
-    told = [row.get("qualityLimitationReason") for row in near]
+    limitations = [row.get("qualityLimitationReason") for row in near]
     encoded = _over(near, "framesEncoded", begin)
     return {
         "flow": call["name"],
@@ -102,8 +102,8 @@ def flow(call: Mapping[str, Any], near: Rows, far: Rows, warmup_s: float) -> dic
         "from": "left",
         "to": "right",
         "start_s": call["start_s"],
-        "goodput_bps": came * 8 / lasts,
-        "throughput_bps": (came + HEADER_BYTES * packets) * 8 / lasts,
+        "goodput_bps": received_bytes * 8 / lasts,
+        "throughput_bps": (received_bytes + HEADER_BYTES * packets) * 8 / lasts,
         "send_rate_bps": (sent + HEADER_BYTES * sent_packets) * 8 / lasts,
         "packets_sent": round(sent_packets),
         "packets_delivered": round(packets),
@@ -111,14 +111,14 @@ def flow(call: Mapping[str, Any], near: Rows, far: Rows, warmup_s: float) -> dic
         "packets_retransmitted": round(_over(near, "retransmittedPacketsSent", begin)),
         "loss_rate": lost / (got + lost) if got + lost > 0 else None,
         "rtt_mean_s": sum(trips) / len(trips) if trips else None,
-        "bytes_delivered": round(came),
+        "bytes_delivered": round(received_bytes),
         "frames_sent": round(_over(near, "framesSent", begin)),
         "frames_complete": round(_over(far, "framesReceived", begin)),
         "freezes": round(_over(far, "freezeCount", begin)),
         "freeze_s": frozen,
         "encode_mean_s": _over(near, "totalEncodeTime", begin) / encoded if encoded else None,
         "pacer_mean_s": _over(near, "totalPacketSendDelay", begin) / sent_packets if sent_packets else None,
-        "cpu_limited_share": told.count("cpu") / len(told) if told else None,
+        "cpu_limited_share": limitations.count("cpu") / len(limitations) if limitations else None,
     }
 
 

@@ -19,7 +19,7 @@ from paceline.cli import completing
 from paceline.cli.options import AsJson
 from paceline.cli.run import NAME, text_of_input
 from paceline.errors import PacelineError, PacelineWarning, StorageError
-from paceline.files.package_data import find, told
+from paceline.files.package_data import find, with_requested_names
 from paceline.files.paper_folders import FIGURES, READINGS
 from paceline.scenarios.scenario import is_campaign, is_of_a_paper, is_path, is_suite, load, parse
 
@@ -61,11 +61,11 @@ def check(
     """
     found = [look(path) for path in paths]
     if as_json:
-        told = [
+        entries = [
             {"file": one.file, "kind": one.kind, "errors": one.errors, "warnings": one.warnings}
             for one in found
         ]
-        print(json.dumps({"files": told, "versions": files.versions()}, indent=2, ensure_ascii=False))
+        print(json.dumps({"files": entries, "versions": files.versions()}, indent=2, ensure_ascii=False))
     else:
         for one in found:
             for kind, texts in (("error", one.errors), ("warning", one.warnings)):
@@ -84,12 +84,12 @@ def check(
 def look(path: Path) -> Found:
     """Reads a file as a run would; - is standard input. Raises PacelineError if no command reads it."""
     if str(path) != "-":
-        return _look(path)
+        return _checked(path)
     text = text_of_input()
     with _file_of(text) as file:
         kind = _kind(file)
         found = (
-            _look(file)
+            _checked(file)
             if kind in ("campaign", "path")
             else _read("scenario", NAME, lambda: parse(text, name=NAME))
         )
@@ -99,7 +99,7 @@ def look(path: Path) -> Found:
     return found
 
 
-def _look(path: Path) -> Found:
+def _checked(path: Path) -> Found:
     from paceline import campaign
     from paceline.emulator import paths
 
@@ -130,7 +130,7 @@ def _read(kind: str, name: str, reads: Callable[[], object]) -> Found:
         try:
             reads()
         except PacelineError as error:
-            found.errors = told(str(error)).splitlines()
+            found.errors = with_requested_names(str(error)).splitlines()
             found.exit_code = getattr(error, "exit_code", 2)
     # a campaign repeats its scenarios' warnings for each scheme
     found.warnings = list(dict.fromkeys(str(warning.message) for warning in caught))

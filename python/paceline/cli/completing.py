@@ -17,7 +17,7 @@ from paceline import _core, files
 from paceline.errors import PacelineError
 from paceline.results.recordings import REAL_SERIES, SERIES
 
-ASKED = "_PACELINE_COMPLETE"
+COMPLETE_VARIABLE = "_PACELINE_COMPLETE"
 """The variable in which a shell announces a completion."""
 
 Offered = list[tuple[str, str]]
@@ -32,12 +32,12 @@ def prepare(environment: MutableMapping[str, str]) -> None:
     """Rejoins the words that bash splits at each "=", before a completion."""
     global _before  # noqa: PLW0603 (typer has no place for it)
     _before = ""
-    if ASKED not in environment:
+    if COMPLETE_VARIABLE not in environment:
         return
     # Typer would use Rich to look for markup in meanings, which is slow and removes "[CC]".
     sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
     with contextlib.suppress(KeyError, ValueError):
-        if environment[ASKED] == "complete_bash":
+        if environment[COMPLETE_VARIABLE] == "complete_bash":
             words, at = environment["COMP_WORDS"].split("\n"), int(environment["COMP_CWORD"])
             if at < len(words):
                 words, _before = _joined(words[: at + 1])

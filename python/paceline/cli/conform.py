@@ -160,10 +160,11 @@ def _show(cc: str, found: list[Found], written: list[Path]) -> None:
     console.print(table)
     files = {path.stem: path for path in written}
     for one in (one for one in found if not one.passes):
-        told = one.wrong or one.slow
-        seed, words = next(iter(told.items()))
+        failures = one.wrong or one.slow
+        seed, words = next(iter(failures.items()))
         layout.say(
-            console, f"\n{one.check}, seed{'s' if len(told) > 1 else ''} {', '.join(map(str, told))}: {words}"
+            console,
+            f"\n{one.check}, seed{'s' if len(failures) > 1 else ''} {', '.join(map(str, failures))}: {words}",
         )
         again = (
             ["paceline", "run", str(files[one.check]), "--seed", str(seed)]
@@ -180,9 +181,9 @@ def _entry(one: Found, folder: Path) -> dict[str, Any]:
     entry: dict[str, Any] = {"check": one.check, "verdict": _verdict(one), "asks": one.asks}
     if one.skipped:
         entry["left_out"] = one.skipped
-    for key, told in (("wrong", one.wrong), ("slow", one.slow)):
-        if told:
-            entry[key] = [{"seed": seed, "what": words} for seed, words in told.items()]
+    for key, failures in (("wrong", one.wrong), ("slow", one.slow)):
+        if failures:
+            entry[key] = [{"seed": seed, "what": words} for seed, words in failures.items()]
     if not one.passes and one.scenario:
         entry["scenario"] = str(folder / f"{one.check}.toml")
     return entry

@@ -136,5 +136,5 @@ def parameter(p: dict[str, Any]) -> tuple[str, str, str, str]:
             return p["name"], p["default"], ", ".join(p["names"]), doc
     unit = "" if p["unit"] == "1" else f" {p['unit']}"
     whole = ", whole" if p["kind"] == "whole" else ""
-    default, least, most = (figures(p[key], 6) for key in ("default", "min", "max"))
-    return p["name"], f"{default}{unit}", f"{least} to {most}{whole}", doc
+    default, minimum, maximum = (figures(p[key], 6) for key in ("default", "min", "max"))
+    return p["name"], f"{default}{unit}", f"{minimum} to {maximum}{whole}", doc

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 STEP_S = 0.2
 
 
@@ -239,8 +239,8 @@ def table(status: dict[str, Any], width: int) -> Group:
     from rich.text import Text
 
     flows = sorted(status["flows"], key=lambda flow: -flow["rate_bps"])
-    columns = {name: [cells(flow)[name] for flow in flows[:MOST_ROWS]] for name in COLUMNS} if flows else {}
-    for name in LEFT_OUT_FIRST:
+    columns = {name: [cells(flow)[name] for flow in flows[:MAX_ROWS]] for name in COLUMNS} if flows else {}
+    for name in DROPPED_FIRST:
         if sum(max(map(len, (title, *column))) + 2 for title, column in columns.items()) - 2 > width:
             columns.pop(name, None)
     rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -249,12 +249,12 @@ def table(status: dict[str, Any], width: int) -> Group:
         rows.add_column(name, justify="left" if left else "right", no_wrap=not left, overflow="fold")
     for row in zip(*columns.values(), strict=True):
         rows.add_row(*row)
-    more = len(flows) - MOST_ROWS
+    more = len(flows) - MAX_ROWS
     return Group(Text(head(status)), rows, Text(f"and {more} more" if more > 0 else ""))
 
 
 COLUMNS = ("station", "remote", "rate", "window", "announced", "outstanding", "RTT")
-LEFT_OUT_FIRST = ("announced", "RTT", "outstanding")
+DROPPED_FIRST = ("announced", "RTT", "outstanding")
 """Columns that a narrow terminal omits."""
 
 
@@ -276,10 +276,11 @@ def cells(flow: dict[str, Any]) -> dict[str, str]:
 def summary(report: dict[str, Any]) -> list[str]:
     """The run in a few lines."""
     did = "would have been lowered" if report["dry_run"] else "lowered"
-    mean, most = (quantity("delay_s", report[f"delay_{of}_s"]) for of in ("mean", "max"))
+    mean, maximum = (quantity("delay_s", report[f"delay_{of}_s"]) for of in ("mean", "max"))
     lines = [
         f"{report['duration_s']:.1f} s on {report['lan']} ({report['algorithm']}, {report['attached']}, delay from "
-        f"{report['delay_from']}): longest waits {mean} in the mean, {most} at most; {report['lowered']} windows {did}."
+        f"{report['delay_from']}): longest waits {mean} in the mean, {maximum} at most; {report['lowered']} windows "
+        f"{did}."
     ]
     if report["cleared"]:
         things = "thing" if report["cleared"] == 1 else "things"

@@ -57,9 +57,9 @@ def kernel_cc(
         layout.say(console, f"{done.name} is unloaded; connections that use it keep it until they end.")
 
 
-def name_of(asked: str, done: controls.Loaded) -> str:
+def name_of(requested: str, done: controls.Loaded) -> str:
     """The user's name for what was loaded."""
-    return asked if controls.known(asked) == done.name else done.name
+    return requested if controls.known(requested) == done.name else done.name
 
 
 def _list(as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from paceline import _core
-from paceline.cli.model_words import BITS, MOST_ROWS, OPTIONS, as_option, head_of, text_of
+from paceline.cli.model_words import BITS, MAX_ROWS, OPTIONS, as_option, head_of, text_of
 from paceline.errors import PacelineError
 from paceline.tables import layout
 
@@ -59,8 +59,8 @@ class Answer:
 
         order = [key for key in OPTIONS if key in given]
         rows = math.prod(len(given[key]) for key in order)
-        if rows > MOST_ROWS:
-            raise PacelineError(f"{rows} combinations are too many (at most {MOST_ROWS})")
+        if rows > MAX_ROWS:
+            raise PacelineError(f"{rows} combinations are too many (at most {MAX_ROWS})")
         grid = zip(*itertools.product(*(given[key] for key in order)), strict=True)
         columns = {key: np.array(column) for key, column in zip(order, grid, strict=True)}
         segment = columns.get("segment_bytes", np.full(rows, SEGMENT_BYTES))

@@ -11,7 +11,7 @@ from paceline.errors import PacelineError
 from paceline.quantities import figures, quantity
 
 BITS = 8
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def list_of(option: Option, text: str) -> list[float]:
         if not (slash and count.strip().isdigit()):
             high, count = rest, "25"
         ends = (_number(option, low), _number(option, high))
-        if min(ends) <= 0 or not 2 <= int(count) <= MOST_ROWS:
+        if min(ends) <= 0 or not 2 <= int(count) <= MAX_ROWS:
             raise PacelineError(
-                f"{option.name} {text}: a range needs ends above 0 and 2 to {MOST_ROWS} values"
+                f"{option.name} {text}: a range needs ends above 0 and 2 to {MAX_ROWS} values"
             )
         found.extend(float(v) for v in np.geomspace(*ends, int(count)))
     return found

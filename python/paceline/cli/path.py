@@ -388,5 +388,5 @@ def notes(report: Mapping[str, Any]) -> list[str]:
 
 def _unloaded(report: Mapping[str, Any]) -> float:
     """The path's one-way delay without load, in seconds: the minimum of any packet, in the shorter direction."""
-    least = [row["delay_min_s"] for row in report["directions"] if row["delay_min_s"] is not None]
-    return min(least, default=0.0)
+    delays = [row["delay_min_s"] for row in report["directions"] if row["delay_min_s"] is not None]
+    return min(delays, default=0.0)

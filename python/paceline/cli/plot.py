@@ -177,7 +177,7 @@ def plot(
         path: qlog(logs) if path in logs else Results.read(path) for path in runs if path not in logs[1:]
     }
     flows = kinds(flow or "")
-    wanted = _wanted(directories, kinds(kind), flows, seed)
+    wanted = _figures_to_draw(directories, kinds(kind), flows, seed)
     if not wanted:
         if logs:
             raise PacelineError(f"{runs[0]} has no values over time")
@@ -263,7 +263,7 @@ def _measures(
     layout.say(layout.stdout(), "\n".join(notes))
 
 
-def _wanted(
+def _figures_to_draw(
     directories: dict[Path, Results], named: list[str], flows: list[str], seed: int | None
 ) -> dict[str, list[str]]:
     """The kinds of figures to draw, those `named` or all that exist, each with its flows."""
@@ -280,13 +280,13 @@ def _wanted(
 
     def own(*kinds: str) -> list[str]:
         """The flows of which every run recorded one of the kinds."""
-        told = (
-            (flow, [any(recorded.tells(r, k, [flow]) for k in kinds) for r in directories.values()])
+        recorded_by = (
+            (flow, [any(recorded.has_values(r, k, [flow]) for k in kinds) for r in directories.values()])
             for flow in flows
         )
-        return [flow for flow, every in told if all(every)]
+        return [flow for flow, every in recorded_by if all(every)]
 
-    every = {k: own(k) for k in KINDS if any(recorded.tells(r, k) for r in directories.values())}
+    every = {k: own(k) for k in KINDS if any(recorded.has_values(r, k) for r in directories.values())}
     found = {kind: mine for kind, mine in every.items() if mine or not flows}
     nowhere = [flow for flow in flows if not any(flow in mine for mine in found.values())]
     if every and nowhere:
@@ -304,14 +304,14 @@ def _wanted(
 
 def _has_gauges(directories: dict[Path, Results], seed: int | None, flows: list[str]) -> bool:
     """Whether all runs recorded gauges, one has a value, and there are few enough to lie side by side."""
-    from paceline.plots.gauges import MOST_RUNS, gauges
+    from paceline.plots.gauges import MAX_RUNS, gauges
     from paceline.plots.recorded import panels
 
     if not all(any(kind in GAUGES for kind in r.recorded()) for r in directories.values()):
         return False
     found = panels(directories, "gauges", seed, flows)
     # a receiver's log has no gauges
-    return len(found) <= MOST_RUNS and bool(gauges(found))
+    return len(found) <= MAX_RUNS and bool(gauges(found))
 
 
 def histograms(directories: dict[Path, Results]) -> list[Histogram]:

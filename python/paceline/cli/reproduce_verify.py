@@ -111,7 +111,7 @@ def _real_time(chosen: Paper, planned: Plan, *, simulated: bool, write: bool) ->
     left_out = f"Left out: {many} points in real time, "
     if simulated:
         return None, left_out + "by --simulated.\n"
-    if planned.real_runs < verifying.LEAST_RUNS:
+    if planned.real_runs < verifying.MIN_RUNS:
         return None, left_out + "whose means have no interval below two runs.\n"
     if not write and not (chosen.folder / verifying.INTERVALS).exists():
         return None, left_out + f"of which the paper ships no {verifying.INTERVALS}.\n"

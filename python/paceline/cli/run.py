@@ -31,7 +31,7 @@ from paceline.cli.options import (
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
-from paceline.results.recordings import MOST, SERIES
+from paceline.results.recordings import MAX_RUNS, SERIES
 from paceline.scenarios.scenario import ScenarioLike, assignments, parse
 from paceline.tables import layout
 
@@ -75,7 +75,7 @@ def run(
     executor: ExecutorName = None,
     batch: Batch = None,
     until: Until = None,
-    most: Most = MOST,
+    most: Most = MAX_RUNS,
 ) -> None:
     """Run a scenario and print its measures.
 

@@ -130,10 +130,10 @@ def suite(
       paceline suite rmcat --scheme gcc --case one --over emulator
     """
     from paceline.suite import loading, suite_folders
-    from paceline.suite.suite import MOST_RUNS
+    from paceline.suite.suite import MAX_RUNS
 
-    if runs is not None and not 1 <= runs <= MOST_RUNS:
-        raise PacelineError(f"--runs {runs}: 1 to {MOST_RUNS}")
+    if runs is not None and not 1 <= runs <= MAX_RUNS:
+        raise PacelineError(f"--runs {runs}: 1 to {MAX_RUNS}")
     if name is None:
         if not listing:
             raise PacelineError(
@@ -260,8 +260,10 @@ def _show(result: Result, page: Path) -> None:
         for n, checked in enumerate(answer.checks):
             case = "" if n else answer.case.key
             subject = "" if n else answer.subject.text
-            measured, asked = words.ours(checked), words.asked(checked)
-            rows.append((case, subject, checked.check.label, measured, asked, str(checked.verdict.outcome)))
+            measured, required = words.ours(checked), words.required(checked)
+            rows.append(
+                (case, subject, checked.check.label, measured, required, str(checked.verdict.outcome))
+            )
     heads = ("case", str(result.suite.kind), "number", "measured", "asked", "verdict")
     columns = [
         Column(head, cells, right=head in ("measured", "asked"), repeat=head in ("case", "number"))
@@ -311,7 +313,7 @@ def _cases(chosen: Suite, *, checks: bool) -> None:
 
     from paceline.suite.running import Checked
     from paceline.suite.verdict import Outcome, Verdict
-    from paceline.suite.words import asked
+    from paceline.suite.words import required
 
     console = layout.stdout()
     layout.say(console, f"{chosen.key}: {chosen.title}\n{chosen.source}\n\n")
@@ -323,6 +325,6 @@ def _cases(chosen: Suite, *, checks: bool) -> None:
         if not checks:
             table.add_row(*map(Text, (case.key, case.section, case.title, str(len(case.checks)))))
         for check in case.checks if checks else ():
-            words = asked(Checked(check, None, (), Verdict(Outcome.NUMBER, "")))
+            words = required(Checked(check, None, (), Verdict(Outcome.NUMBER, "")))
             table.add_row(*map(Text, (case.key, check.label, check.says, words or "–", check.source)))
     console.print(table)

@@ -29,7 +29,7 @@ from paceline.cli.options import (
 from paceline.cli.progress import progress
 from paceline.cli.run import NAME, read
 from paceline.errors import PacelineError
-from paceline.results.recordings import MOST
+from paceline.results.recordings import MAX_RUNS
 from paceline.scenarios.scenario import assignments, load
 from paceline.tables import layout
 
@@ -72,7 +72,7 @@ def sweep(
     executor: ExecutorName = None,
     batch: Batch = None,
     until: Until = None,
-    most: Most = MOST,
+    most: Most = MAX_RUNS,
 ) -> None:
     """Run a scenario at every combination of some values.
 

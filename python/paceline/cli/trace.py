@@ -104,7 +104,7 @@ def trace(
 def _say(file: Path, found: Trace, step_s: float, *, as_json: bool) -> None:
     """Prints the trace, as a table and bars, or as JSON."""
     rates = found.rates_bps(step_s)
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "file": str(file),
         "format": found.format,
         "duration_s": found.lasts_s,
@@ -114,9 +114,9 @@ def _say(file: Path, found: Trace, step_s: float, *, as_json: bool) -> None:
         "every_s": step_s,
     }
     if len(found.latencies_s):
-        told["latency_mean_s"] = float(found.latencies_s.mean())
+        entry["latency_mean_s"] = float(found.latencies_s.mean())
     if as_json:
-        documents.say(told | {"rates_bps": rates.tolist()})
+        documents.say(entry | {"rates_bps": rates.tolist()})
         return
     console = layout.stdout()
     layout.say(
@@ -125,11 +125,11 @@ def _say(file: Path, found: Trace, step_s: float, *, as_json: bool) -> None:
         f"{quantity('every_s', step_s)}\n\n",
     )
     columns = [
-        layout.Column(head, [quantity(key, told[key])])
+        layout.Column(head, [quantity(key, entry[key])])
         for head, key in (("mean", "mean_bps"), ("least", "min_bps"), ("greatest", "max_bps"))
     ]
-    if "latency_mean_s" in told:
-        columns.append(layout.Column("latency", [quantity("latency_mean_s", told["latency_mean_s"])]))
+    if "latency_mean_s" in entry:
+        columns.append(layout.Column("latency", [quantity("latency_mean_s", entry["latency_mean_s"])]))
     layout.show(console, [layout.Layout("Trace", columns)])
     layout.say(console, f"\n{_bars(rates.tolist(), console.width)}")
 
@@ -138,8 +138,8 @@ def _bars(rates: list[float], width: int) -> str:
     """A bar for each rate, or for the mean of several, scaled to the maximum."""
     many = -(-len(rates) // max(1, width - 1))
     means = [sum(rates[at : at + many]) / len(rates[at : at + many]) for at in range(0, len(rates), many)]
-    most = max(means)
-    return "".join(_BARS[round(rate / most * 8) if most > 0 else 0] for rate in means)
+    maximum = max(means)
+    return "".join(_BARS[round(rate / maximum * 8) if maximum > 0 else 0] for rate in means)
 
 
 def _draw(found: Trace, step_s: float, to: Path) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from paceline.live.watch import View
     from paceline.results.results import Results
 
-MOST_ROWS = 30
+MAX_ROWS = 30
 
 
 class Watching(Command):
@@ -252,7 +252,7 @@ _OF_LOGS = (*_MEASURES[:4], ("packets_lost", "lost"), *_MEASURES[4:])
 def table(flows: list[dict[str, Any]], measures: tuple[tuple[str, str], ...] = _MEASURES) -> Layout:
     """A row per connection, those with most bytes first."""
     ordered = sorted(flows, key=lambda row: -(row["bytes_delivered"] or 0))
-    shown = ordered[:MOST_ROWS]
+    shown = ordered[:MAX_ROWS]
     alone = {row["flow"] for row in flows} - {row["flow"] for row in flows if row["instance"] > 0}
     names = [row["flow"] if row["flow"] in alone else f"{row['flow']}[{row['instance']}]" for row in shown]
     columns = [
@@ -282,7 +282,7 @@ def _viewing(*, wanted: bool) -> Iterator[View | None]:
 
 def _now(view: dict[str, Any]) -> Layout:
     lines = sorted(view["connections"], key=lambda line: -(line["out_bps"] + line["in_bps"]))
-    shown = lines[:MOST_ROWS]
+    shown = lines[:MAX_ROWS]
     columns = [
         Column("program", [line["program"] or "-" for line in shown], right=False),
         Column("peer", [line["peer"] for line in shown], right=False),

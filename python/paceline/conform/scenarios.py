@@ -33,7 +33,7 @@ class Run:
         """The mean sending rate between two instants, of payload."""
         return self._mean("send_rate_bps", from_s, to_s)
 
-    def came_bps(self, from_s: float, to_s: float) -> float:
+    def received_bps(self, from_s: float, to_s: float) -> float:
         """The mean delivery rate between two instants."""
         return self._mean("goodput_bps", from_s, to_s)
 
@@ -53,13 +53,13 @@ def _rate(bps: float) -> str:
     return f"{bps:.3g} bit/s"
 
 
-def moves(least_bps: float, media_bps: float | None = None) -> Judge:
+def moves(min_bps: float, media_bps: float | None = None) -> Judge:
     """Requires at least this goodput; for media at least `media_bps`."""
 
     def judge(run: Run) -> str | None:
-        least = media_bps if run.machine == "rtp" and media_bps is not None else least_bps
+        bound = media_bps if run.machine == "rtp" and media_bps is not None else min_bps
         got = run.flow["goodput_bps"] or 0.0
-        return None if got >= least else f"goodput {_rate(got)}, less than {_rate(least)}"
+        return None if got >= bound else f"goodput {_rate(got)}, less than {_rate(bound)}"
 
     return judge
 
@@ -78,7 +78,7 @@ def recovers(before: tuple[float, float], after: tuple[float, float], share: flo
     """Requires a delivery rate after an event of at least this share of the rate before it."""
 
     def judge(run: Run) -> str | None:
-        was, now = run.came_bps(*before), run.came_bps(*after)
+        was, now = run.received_bps(*before), run.received_bps(*after)
         if was > 0 and now >= share * was:
             return None
         return f"{_rate(now)} after it, less than {share:.0%} of the {_rate(was)} before it"
@@ -100,15 +100,15 @@ def slows_down(before: tuple[float, float], during: tuple[float, float], share: 
     return judge
 
 
-def both_move(least_bps: float) -> Judge:
+def both_move(min_bps: float) -> Judge:
     """Requires at least this rate of each of two equal flows."""
 
     def judge(run: Run) -> str | None:
         got = [row["goodput_bps"] or 0.0 for row in run.record.summary["flows"] if row["flow"] == "own"]
         return (
             None
-            if min(got) >= least_bps
-            else f"one of two alike has {_rate(min(got))}, less than {_rate(least_bps)}"
+            if min(got) >= min_bps
+            else f"one of two alike has {_rate(min(got))}, less than {_rate(min_bps)}"
         )
 
     return judge

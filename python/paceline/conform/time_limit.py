@@ -14,7 +14,7 @@ from paceline.threads import THREADS
 
 T = TypeVar("T")
 
-_LOOK_EVERY_S = 0.1
+_POLL_S = 0.1
 _GRACE_S = 5.0
 """Python code ends at its next instruction, a run when it next checks its watch; a library's call may never return."""
 
@@ -41,7 +41,7 @@ class Allowance:
         """
         one = _Work(work)
         try:
-            while not one.is_over(_LOOK_EVERY_S):
+            while not one.is_over(_POLL_S):
                 if time.monotonic() >= self._until:
                     at = one.watch.progress
                     where = f", at {at:.0%} of its run" if at > 0 else ""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from paceline import _core, files
 from paceline.arguments import checked
 from paceline.errors import PacelineError, ScenarioError
-from paceline.files.package_data import find, told
+from paceline.files.package_data import find, with_requested_names
 from paceline.live import linux
 from paceline.live.real_runs import kept, live_record, live_results
 from paceline.messages.warn import warn
@@ -180,12 +180,12 @@ def _load(
     try:
         return _core.Path.load(file, list(values), seed, ports)
     except ScenarioError as error:
-        raise ScenarioError(told(str(error))) from None
+        raise ScenarioError(with_requested_names(str(error))) from None
 
 
 def _warn(path: _core.Path) -> None:
     for text in path.warnings:
-        warn(told(text))
+        warn(with_requested_names(text))
 
 
 def _text(path: str) -> str:

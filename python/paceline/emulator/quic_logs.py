@@ -17,7 +17,7 @@ from paceline.messages.argument_names import option
 _OF_SERVER = re.compile(r".*-(\d+)((?:\.\d+)?-(?:client|server)\.sqlog)")
 """A server's names for its flows' logs: the client's address and a number."""
 
-ROOM = (10**9, 10**18)
+LIMITS = (10**9, 10**18)
 """Limits on the far end's files and bytes: unlimited in practice, since it has no other client."""
 
 

@@ -46,7 +46,7 @@ CPU_LIMITED = 0.05
 TRIES = 3
 """The limit on attempts at a disturbed run."""
 
-_LOOK_S = 0.2
+_POLL_S = 0.2
 _GRACE_S = 8.0
 
 Runner = Callable[[_core.Scenario, int, Sequence[str], float], RunRecord]
@@ -99,10 +99,10 @@ class Budget:
     bps: float
 
     @staticmethod
-    def of_machine(most: int | None = None) -> Budget:
+    def of_machine(max_runs: int | None = None) -> Budget:
         """This machine's limits, with at most `most` concurrent runs."""
         cores = workers_of_machine()
-        return Budget(min(RUNS_PER_CORE * cores, most or RUNS_PER_CORE * cores), BPS_PER_CORE * cores)
+        return Budget(min(RUNS_PER_CORE * cores, max_runs or RUNS_PER_CORE * cores), BPS_PER_CORE * cores)
 
     def takes(self, running: Sequence[Point], one: Point) -> bool:
         """Whether `one` may start beside the running ones; if none is running, any may."""
@@ -223,7 +223,7 @@ def in_turn(
                 job = waiting.pop(0)
                 running[pool.submit(work, job, rest)] = job
                 rest = rest_s if budget.runs == 1 else 0.0
-            finished, _ = wait(running, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+            finished, _ = wait(running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
             for future in finished:
                 job = running.pop(future)
                 job.run = future.result()

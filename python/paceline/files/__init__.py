@@ -47,7 +47,7 @@ class Disk:
 
 DISK = Disk()
 _PART = ".part"
-MOST_TEXT = 256 << 20
+MAX_TEXT = 256 << 20
 """The limit on bytes of a text or JSON document that is read completely."""
 _KINDS = (
     (stat.S_ISFIFO, "a pipe (FIFO)"),
@@ -60,10 +60,10 @@ _KINDS = (
 def refused(path: Path, error: OSError, deed: str = "write") -> StorageError:
     """The error for a system's refusal to `deed` the path. A missing or unreadable file is a mistake in the request, as
     for scenarios."""
-    told = StorageError(f"cannot {deed} {path}: {error.strerror or error}")
+    failure = StorageError(f"cannot {deed} {path}: {error.strerror or error}")
     if deed == "read" and isinstance(error, FileNotFoundError | IsADirectoryError | IrregularError):
-        told.exit_code = PacelineError.exit_code
-    return told
+        failure.exit_code = PacelineError.exit_code
+    return failure
 
 
 class IrregularError(OSError):
@@ -100,17 +100,17 @@ def opened(path: Path) -> BinaryIO:
     return file
 
 
-def read_bytes(path: Path, most: int = MOST_TEXT) -> bytes:
-    """A file's content. Raises StorageError, also for more than `most` bytes."""
+def read_bytes(path: Path, max_bytes: int = MAX_TEXT) -> bytes:
+    """A file's content. Raises StorageError, also for more than `max_bytes`."""
     try:
         with opened(path) as file:
             size = os.fstat(file.fileno()).st_size
-            content = file.read(most + 1) if size <= most else b""
+            content = file.read(max_bytes + 1) if size <= max_bytes else b""
     except OSError as error:
         raise refused(path, error, "read") from error
-    if max(size, len(content)) > most:
+    if max(size, len(content)) > max_bytes:
         raise StorageError(
-            f"cannot read {path}: it has {max(size, len(content)):,} bytes, and the limit is {most:,}"
+            f"cannot read {path}: it has {max(size, len(content)):,} bytes, and the limit is {max_bytes:,}"
         )
     return content
 

@@ -15,9 +15,9 @@ BEGIN = 1 << 16
 """The bytes of a file that are examined."""
 _LETTERS = 40
 """The limit on a text's letters in a message."""
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 """The number of files that a message names."""
-_MOST_LOOKED_AT = 1000
+_MAX_CHECKED = 1000
 _GZIP = b"\x1f\x8b"
 _SEPARATOR = b"\x1e"
 """The separator before each record of a JSON text sequence (RFC 7464, 2.2)."""
@@ -53,11 +53,11 @@ def inside(folder: Path, fits: Callable[[Path], bool]) -> str:
     was found within the search limit."""
     try:
         near = itertools.chain(sorted(folder.glob("*")), sorted(folder.glob("*/*")))
-        found = [str(path) for path in itertools.islice(near, _MOST_LOOKED_AT) if fits(path)]
+        found = [str(path) for path in itertools.islice(near, _MAX_CHECKED) if fits(path)]
     except OSError:
         return ""
-    rest = len(found) - _MOST_NAMED
-    return ", ".join(found[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(found) - _MAX_NAMED
+    return ", ".join(found[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def is_run(path: Path) -> bool:

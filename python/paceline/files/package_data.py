@@ -82,7 +82,7 @@ def find(path: str) -> str:
     return path
 
 
-def near(path: str) -> str:
+def suggestion(path: str) -> str:
     """A suggestion for a missing file, " (did you mean sofa.toml?)": a file in its folder, or an example; "" if no name
     is similar."""
     given = Path(path)
@@ -95,7 +95,7 @@ def near(path: str) -> str:
     return f" (did you mean {line(known[found[0]])}?)" if found else ""
 
 
-def told(text: str) -> str:
+def with_requested_names(text: str) -> str:
     """A message with the package's files named as the user named them."""
     for root, name in _FOUND.items():
         text = text.replace(root, name)

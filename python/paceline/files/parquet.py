@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 _MAGIC = b"PAR1"
-_MOST_FOOTER = 64 << 20
-_MOST_DEPTH = 16
+_MAX_FOOTER = 64 << 20
+_MAX_DEPTH = 16
 _FREE = 256 << 20
-_MOST_TIMES = 400
+_MAX_EXPANSION = 400
 """The limit on a table's size in memory over its file's; recordings reach some tens. Tables up to `_FREE` bytes are
 always allowed."""
 _CELL = 8
@@ -46,7 +46,7 @@ def footer(file: BinaryIO) -> Footer:
     length, magic = struct.unpack("<I4s", file.read(8))
     if magic != _MAGIC:
         raise DamagedError("it does not end as a Parquet file")
-    if length > min(size - 12, _MOST_FOOTER):
+    if length > min(size - 12, _MAX_FOOTER):
         raise DamagedError(f"its footer cannot have {length:,} bytes")
     file.seek(size - 8 - length)
     try:
@@ -54,7 +54,7 @@ def footer(file: BinaryIO) -> Footer:
     except (IndexError, TypeError, AttributeError, KeyError) as error:
         raise DamagedError("its footer cannot be read") from error
     file.seek(0)
-    if found.unpacked > max(_FREE, _MOST_TIMES * size):
+    if found.unpacked > max(_FREE, _MAX_EXPANSION * size):
         raise DamagedError(
             f"its {found.rows:,} rows of {found.columns} columns take {found.unpacked / 1e9:,.1f} GB, and the file has "
             f"{size:,} bytes: no table compresses so well"
@@ -83,7 +83,7 @@ class _Reader:
     def struct(self) -> dict[int, Any]:
         """A structure's fields by number."""
         self._depth += 1
-        if self._depth > _MOST_DEPTH:
+        if self._depth > _MAX_DEPTH:
             raise DamagedError("its footer is nested too deeply")
         fields: dict[int, Any] = {}
         number = 0

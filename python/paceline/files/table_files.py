@@ -17,7 +17,7 @@ from paceline.messages.foreign_text import plain
 from paceline.quantities import unit_of
 
 
-class _Told(io.RawIOBase):
+class _ErrorKeeper(io.RawIOBase):
     """A file for Polars to write that keeps the system's error, which Polars replaces by its own."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -47,14 +47,14 @@ def write_parquet(path: Path, table: pl.DataFrame | pl.LazyFrame) -> None:
         files.write_whole(path, buffer.getvalue())
         return
     with files.whole(path) as file:
-        told = _Told(file)
+        keeper = _ErrorKeeper(file)
         try:
             table.sink_parquet(
-                cast(BinaryIO, told), metadata=metadata, arrow_schema=FieldUnits(schema, units)
+                cast(BinaryIO, keeper), metadata=metadata, arrow_schema=FieldUnits(schema, units)
             )
         except pl.exceptions.PolarsError as error:
-            if told.error is not None:
-                raise told.error from error
+            if keeper.error is not None:
+                raise keeper.error from error
             raise StorageError(f"cannot write {path}: {error}") from error
 
 

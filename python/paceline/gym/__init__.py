@@ -21,7 +21,16 @@ except ImportError as error:
 
 from paceline.gym.environment import LINK, FlowEnv, FlowVectorEnv
 from paceline.gym.evaluation import Returns, returns
-from paceline.gym.pieces import ACTIONS, FEATURES, OBSERVATIONS, REWARDS, Action, Observation, Reward, Told
+from paceline.gym.pieces import (
+    ACTIONS,
+    FEATURES,
+    OBSERVATIONS,
+    REWARDS,
+    Action,
+    Features,
+    Observation,
+    Reward,
+)
 
 IDS = ("paceline/Link-v0", "paceline/Scenario-v0")
 """The environments: one flow on a link of 12 Mbit/s, and any scenario; both take the arguments of `FlowEnv`."""
@@ -41,11 +50,11 @@ __all__ = [
     "OBSERVATIONS",
     "REWARDS",
     "Action",
+    "Features",
     "FlowEnv",
     "FlowVectorEnv",
     "Observation",
     "Returns",
     "Reward",
-    "Told",
     "returns",
 ]

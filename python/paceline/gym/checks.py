@@ -12,22 +12,22 @@ from numpy.typing import ArrayLike
 
 from paceline.gym.pieces import Array
 
-MOST = 2**32 - 1
+MAX_COUNT = 2**32 - 1
 """The largest count that the core takes."""
-MOST_SEED = 2**64 - 1
+MAX_SEED = 2**64 - 1
 """The largest seed of a run."""
 
 
-def whole(name: str, value: Any, least: int = 1, most: int = MOST) -> int:
+def whole(name: str, value: Any, minimum: int = 1, maximum: int = MAX_COUNT) -> int:
     """An integer within these bounds. Raises ValueError."""
-    if not isinstance(value, (int, np.integer)) or not least <= value <= most:
-        raise ValueError(f"{name} = {value!r}: a whole number from {least} to {most}")
+    if not isinstance(value, (int, np.integer)) or not minimum <= value <= maximum:
+        raise ValueError(f"{name} = {value!r}: a whole number from {minimum} to {maximum}")
     return int(value)
 
 
 def seed(value: Any) -> int:
     """A run's seed. Raises ValueError."""
-    return whole("seed", value, 0, MOST_SEED)
+    return whole("seed", value, 0, MAX_SEED)
 
 
 def no_options(options: Any) -> None:
@@ -45,7 +45,7 @@ def seeds(given: Any, many: int) -> list[int | None]:
     if given is None:
         return [None] * many
     if not isinstance(given, (Sequence, np.ndarray)):
-        first = whole("seed", given, 0, MOST_SEED + 1 - many)
+        first = whole("seed", given, 0, MAX_SEED + 1 - many)
         return list(range(first, first + many))
     if len(given) != many:
         raise ValueError(f"seed = {given!r}: a seed for each of the {many} environments")

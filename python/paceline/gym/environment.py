@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from paceline import _core
 from paceline.gym import checks, pieces
-from paceline.gym.pieces import FEATURES, Action, Array, Observation, Reward, Told
+from paceline.gym.pieces import FEATURES, Action, Array, Features, Observation, Reward
 from paceline.results.results import Results, RunRecord
 from paceline.scenarios.scenario import ScenarioLike, Schemes, load
 
@@ -117,7 +117,7 @@ class _Batch:
         if self._baseline is None:
             given = checks.numbers(actions, self.many, places)
             bounded = np.clip(given, self.action.low, self.action.high)
-            meant = self.action.of(bounded, Told(self.rows))
+            meant = self.action.of(bounded, Features(self.rows))
             decisions[places] = checks.numbers(meant, self.many, places, "what the actions mean,")[places]
         else:
             decisions[places] = 0.0  # any number makes the core step; the baseline ignores it
@@ -126,8 +126,8 @@ class _Batch:
         self._observe(places)
 
     def _observe(self, places: list[int]) -> None:
-        told = Told(self.rows, self._before)
-        now = np.stack([np.broadcast_to(one.of(told), (self.many,)) for one in self._seen], axis=-1)
+        features = Features(self.rows, self._before)
+        now = np.stack([np.broadcast_to(one.of(features), (self.many,)) for one in self._seen], axis=-1)
         self._history[places, :-1] = self._history[places, 1:]
         bounds = [one.low for one in self._seen], [one.high for one in self._seen]
         self._history[places, -1] = np.clip(now[places], *bounds)
@@ -144,10 +144,10 @@ class _Batch:
     @property
     def rewards(self) -> Array:
         """Each environment's reward for the last step."""
-        told = Told(self.rows, self._before)
+        features = Features(self.rows, self._before)
         paid = np.zeros(self.many)
         for reward, weight in self._paid:
-            paid += weight * reward.of(told)
+            paid += weight * reward.of(features)
         return paid
 
     @property
@@ -160,10 +160,10 @@ class _Batch:
         """Whether each run has reached the scenario's end."""
         return self._ends[:, 1].astype(bool)
 
-    def told(self, place: int) -> dict[str, float]:
+    def known_features(self, place: int) -> dict[str, float]:
         """The last step's features of one environment, as far as they are known."""
-        told = zip(FEATURES, self.rows[place].tolist(), strict=True)
-        return {name: value for name, value in told if not math.isnan(value)}
+        features = zip(FEATURES, self.rows[place].tolist(), strict=True)
+        return {name: value for name, value in features if not math.isnan(value)}
 
     def results(self, place: int) -> Results:
         """The results of a run that is over; this ends the run."""
@@ -243,7 +243,7 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle)
         own = int(self.np_random.integers(_SEEDS)) if given is None else given
         self._batch.reset([0], [own])
         self._ended = False
-        return self._batch.observations[0], self._batch.told(0)
+        return self._batch.observations[0], self._batch.known_features(0)
 
     def step(
         self, action: NDArray[np.float32]
@@ -255,7 +255,7 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle)
         batch.step(action, [0])
         terminated, truncated = bool(batch.done[0]), bool(batch.over[0])
         self._ended = terminated or truncated
-        return batch.observations[0], float(batch.rewards[0]), terminated, truncated, batch.told(0)
+        return batch.observations[0], float(batch.rewards[0]), terminated, truncated, batch.known_features(0)
 
     def results(self) -> Results:
         """The results of a finished run, of all its flows, as `paceline.run` returns them (unless the scenario ends
@@ -344,9 +344,9 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], Ez
         ended = self._ended.copy()
         going = np.flatnonzero(~ended)
         self._batch.step(actions, going.tolist())
-        anew = np.flatnonzero(ended)
-        if len(anew):
-            self._batch.reset(anew.tolist(), [self._drawn(n) for n in anew.tolist()])
+        restarted = np.flatnonzero(ended)
+        if len(restarted):
+            self._batch.reset(restarted.tolist(), [self._drawn(n) for n in restarted.tolist()])
         rewards = np.where(ended, 0.0, self._batch.rewards)
         terminated = self._batch.done & ~ended
         truncated = self._batch.over & ~ended

@@ -1,6 +1,6 @@
 """Observations, actions and rewards: named pieces, each a function of a step's features.
 
-A step's features are an array with a row per environment and a column per item of `FEATURES`; see `Told`. A piece
+A step's features are an array with a row per environment and a column per item of `FEATURES`; see `Features`. A piece
 gives one number per environment. For your own, set `OBSERVATIONS["name"] = Observation(...)`, or pass the object
 instead of a name.
 """
@@ -21,8 +21,8 @@ FEATURES: tuple[str, ...] = tuple(_core.features())
 _PLACE = {name: place for place, name in enumerate(FEATURES)}
 
 
-class Told:
-    """The features of the last step and the one before: `told["rtt_s"]`, `told.before["rtt_s"]`, a number per
+class Features:
+    """The features of the last step and the one before: `features["rtt_s"]`, `features.before["rtt_s"]`, a number per
     environment.
 
     Units are in the names' suffixes: `time_s`, `duration_s` of the step, `acked_bytes`, `lost_bytes`, `sent_bytes`,
@@ -50,9 +50,9 @@ class Told:
         return column
 
     @property
-    def before(self) -> Told:
+    def before(self) -> Features:
         """The features of the previous step; at a run's first step the same as now."""
-        return self if self._before is None else Told(self._before)
+        return self if self._before is None else Features(self._before)
 
     @property
     def goodput_bps(self) -> Array:
@@ -96,58 +96,66 @@ def _share(part: Array, whole: Array) -> Array:
 class Observation:
     """An observation: a function of the features, its bounds, and a description."""
 
-    of: Callable[[Told], Array]
+    of: Callable[[Features], Array]
     low: float
     high: float
     doc: str
 
 
-def _gradient(told: Told) -> Array:
-    return _share(told.rtt - told.before.rtt, told["duration_s"])
+def _gradient(features: Features) -> Array:
+    return _share(features.rtt - features.before.rtt, features["duration_s"])
 
 
 OBSERVATIONS: dict[str, Observation] = {
-    "goodput": Observation(lambda told: told.goodput_bps / 1e7, 0.0, 1e4, "acknowledged, in 10 Mbit/s"),
-    "sent": Observation(lambda told: told.sent_bps / 1e7, 0.0, 1e4, "sent, in 10 Mbit/s"),
-    "loss": Observation(lambda told: told.loss, 0.0, 1.0, "share lost of what was acknowledged or lost"),
+    "goodput": Observation(
+        lambda features: features.goodput_bps / 1e7, 0.0, 1e4, "acknowledged, in 10 Mbit/s"
+    ),
+    "sent": Observation(lambda features: features.sent_bps / 1e7, 0.0, 1e4, "sent, in 10 Mbit/s"),
+    "loss": Observation(
+        lambda features: features.loss, 0.0, 1.0, "share lost of what was acknowledged or lost"
+    ),
     "marks": Observation(
-        lambda told: _share(told["marked_segments"] * told["segment_bytes"], told["acked_bytes"]),
+        lambda features: _share(
+            features["marked_segments"] * features["segment_bytes"], features["acked_bytes"]
+        ),
         0.0,
         1e3,
         "share marked of what was acknowledged",
     ),
-    "rtt": Observation(lambda told: told.rtt, 0.0, 1e3, "mean round-trip time in seconds"),
+    "rtt": Observation(lambda features: features.rtt, 0.0, 1e3, "mean round-trip time in seconds"),
     "rtt_ratio": Observation(
-        lambda told: _share(told.rtt, np.nan_to_num(told["rtt_min_s"])),
+        lambda features: _share(features.rtt, np.nan_to_num(features["rtt_min_s"])),
         0.0,
         1e6,
         "mean round-trip time by the least",
     ),
     "queueing": Observation(
-        lambda told: told.queueing_s, 0.0, 1e3, "round-trip time beyond the least, in seconds"
+        lambda features: features.queueing_s, 0.0, 1e3, "round-trip time beyond the least, in seconds"
     ),
     "rtt_gradient": Observation(
         _gradient, -1e6, 1e6, "change of the mean round-trip time by the step's length"
     ),
     "send_ratio": Observation(
-        lambda told: _share(told["sent_bytes"], told["acked_bytes"]),
+        lambda features: _share(features["sent_bytes"], features["acked_bytes"]),
         0.0,
         1e6,
         "bytes sent by bytes acknowledged",
     ),
-    "window": Observation(lambda told: told["window_segments"] / 100, 0.0, 1e5, "window in 100 segments"),
-    "in_flight": Observation(
-        lambda told: told["in_flight_segments"] / 100, 0.0, 1e6, "in flight, in 100 segments"
+    "window": Observation(
+        lambda features: features["window_segments"] / 100, 0.0, 1e5, "window in 100 segments"
     ),
-    "timeouts": Observation(lambda told: told["timeouts"], 0.0, 1e3, "retransmission timeouts"),
+    "in_flight": Observation(
+        lambda features: features["in_flight_segments"] / 100, 0.0, 1e6, "in flight, in 100 segments"
+    ),
+    "timeouts": Observation(lambda features: features["timeouts"], 0.0, 1e3, "retransmission timeouts"),
     "rate": Observation(
-        lambda told: np.nan_to_num(told["rate_bps"], posinf=0.0) / 1e7,
+        lambda features: np.nan_to_num(features["rate_bps"], posinf=0.0) / 1e7,
         0.0,
         1e4,
         "the rate that is set, in 10 Mbit/s; 0: none is",
     ),
     "sender_queue": Observation(
-        lambda told: np.nan_to_num(told["sender_queue_s"]),
+        lambda features: np.nan_to_num(features["sender_queue_s"]),
         0.0,
         1e6,
         "of a call: what waits at its sender, in seconds",
@@ -163,26 +171,30 @@ AURORA = ("rtt_gradient", "rtt_ratio", "send_ratio")
 class Reward:
     """A reward for a step: a function of the features, and a description."""
 
-    of: Callable[[Told], Array]
+    of: Callable[[Features], Array]
     doc: str
 
 
-def _power(told: Told) -> Array:
-    return np.log1p(told.goodput_bps / 1e6) - 0.5 * np.log1p(told.queueing_s / 0.01)
+def _power(features: Features) -> Array:
+    return np.log1p(features.goodput_bps / 1e6) - 0.5 * np.log1p(features.queueing_s / 0.01)
 
 
 REWARDS: dict[str, Reward] = {
-    "goodput": Reward(lambda told: told.goodput_bps / 1e7, "goodput in 10 Mbit/s"),
-    "delay": Reward(lambda told: -told.queueing_s, "minus the queueing delay, in seconds"),
-    "loss": Reward(lambda told: -told.loss, "minus the share that was lost"),
+    "goodput": Reward(lambda features: features.goodput_bps / 1e7, "goodput in 10 Mbit/s"),
+    "delay": Reward(lambda features: -features.queueing_s, "minus the queueing delay, in seconds"),
+    "loss": Reward(lambda features: -features.loss, "minus the share that was lost"),
     "power": Reward(_power, "ln(1 + goodput in Mbit/s) - ln(1 + queueing delay in 10 ms) / 2"),
     "call": Reward(
-        lambda told: np.log1p(told.goodput_bps / 1e5) - 10 * np.minimum(told.waiting_s, 1) - 10 * told.loss,
+        lambda features: (
+            np.log1p(features.goodput_bps / 1e5) - 10 * np.minimum(features.waiting_s, 1) - 10 * features.loss
+        ),
         "ln(1 + goodput in 100 kbit/s) - 10 queueing delay in s, the sender's too, 1 s at most - 10 loss",
     ),
     "aurora": Reward(
-        lambda told: (
-            10 * told.goodput_bps / (8 * told["segment_bytes"].clip(1)) - 1000 * told.rtt - 2000 * told.loss
+        lambda features: (
+            10 * features.goodput_bps / (8 * features["segment_bytes"].clip(1))
+            - 1000 * features.rtt
+            - 2000 * features.loss
         ),
         "10 goodput in packets a second - 1000 round-trip time in s - 2000 loss (Jay and others, ICML 2019)",
     ),
@@ -198,7 +210,7 @@ class Action:
     """"window" or "rate"."""
     low: float
     high: float
-    of: Callable[[Array, Told], Array]
+    of: Callable[[Array, Features], Array]
     """The window in segments or the rate in bit/s that the action means."""
     doc: str
 
@@ -222,14 +234,14 @@ ACTIONS: dict[str, Action] = {
         "window",
         -1.0,
         1.0,
-        lambda action, told: np.maximum(_factor(action, told["window_segments"]), 1.0),
+        lambda action, features: np.maximum(_factor(action, features["window_segments"]), 1.0),
         "the window times 1 + a / 10, or by 1 - a / 10 where a is negative",
     ),
     "rate_factor": Action(
         "rate",
         -1.0,
         1.0,
-        lambda action, told: np.clip(_factor(action, told["rate_bps"]), 1e4, 1e10),
+        lambda action, features: np.clip(_factor(action, features["rate_bps"]), 1e4, 1e10),
         "the rate likewise",
     ),
 }

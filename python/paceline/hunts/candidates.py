@@ -51,7 +51,7 @@ class Outcome:
         return len(self.crashes) / len(self.values) if self.values else 0.0
 
 
-class Trying:
+class Runner:
     """Runs candidates. A context manager: the executor lives as long as the block."""
 
     def __init__(
@@ -63,10 +63,11 @@ class Trying:
         workers: int | None,
         executor: ExecutorLike | None,
         ends_s: float,
-        tell: Callable[[float], None],
+        on_progress: Callable[[float], None],
     ) -> None:
-        """`ends_s`: the end of the budget, by the monotonic clock. `tell` receives the finished share of runs."""
-        self._base, self._axes, self._goal, self._tell = base, axes, goal, tell
+        """`ends_s`: the end of the budget, by the monotonic clock. `on_progress` receives the finished share of
+        runs."""
+        self._base, self._axes, self._goal, self._on_progress = base, axes, goal, on_progress
         self._workers = workers_of_machine() if workers is None else workers
         self._executor: ExecutorLike | None = executor
         self.ends_s = ends_s
@@ -76,7 +77,7 @@ class Trying:
         self._known: dict[tuple[str, int], Outcome] = {}
         self._spent = False
 
-    def __enter__(self) -> Trying:
+    def __enter__(self) -> Runner:
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -168,7 +169,7 @@ class Trying:
             return Outcome((math.nan,), (), (0.0,), unfit=str(error))
 
     def _progress(self, done: float, total: float) -> None:
-        self._tell(done / max(total, 1.0))
+        self._on_progress(done / max(total, 1.0))
         if time.monotonic() >= self.ends_s:
             self._spent = True
             raise Cancelled

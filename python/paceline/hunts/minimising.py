@@ -1,7 +1,7 @@
 """Minimises finds: moves each back towards the file's values, axis by axis.
 
 First each axis is reset completely if possible, so that few are left; then the others are bisected; then values are
-rounded. A find stays if it keeps a share (`KEPT`) of its excess over the file's value, on the same seeds.
+rounded. A find stays if it keeps a share (`KEPT_SHARE`) of its excess over the file's value, on the same seeds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from paceline.hunts.ranges import Axis, Candidate, Choices, Range, Value
 
-KEPT = 0.8
+KEPT_SHARE = 0.8
 """The share of its excess over the file's value that a find keeps while it is minimised."""
 _HALVINGS = 4
 
@@ -62,17 +62,17 @@ def _with(candidate: Candidate, place: int, value: Value) -> Candidate:
 
 
 @dataclass
-class Smaller:
+class Minimisation:
     """A find being minimised: the result so far, and the next candidate."""
 
     now: Candidate
     steps: Steps
-    wanted: Candidate | None = None
+    candidate: Candidate | None = None
 
     def answer(self, stays: bool) -> None:
-        """Reports whether the find stays at `wanted`."""
-        if stays and self.wanted is not None:
-            self.now = self.wanted
+        """Reports whether the find stays at `candidate`."""
+        if stays and self.candidate is not None:
+            self.now = self.candidate
         self._next(stays)
 
     def begin(self) -> None:
@@ -81,9 +81,9 @@ class Smaller:
 
     def _next(self, answer: bool | None) -> None:
         try:
-            self.wanted = next(self.steps) if answer is None else self.steps.send(answer)
+            self.candidate = next(self.steps) if answer is None else self.steps.send(answer)
         except StopIteration as end:
-            self.now, self.wanted = end.value, None
+            self.now, self.candidate = end.value, None
 
 
 def minimise(
@@ -95,11 +95,11 @@ def minimise(
 ) -> None:
     """Minimises all finds at once, so that the cores are busy. `stay` receives numbers of finds and their candidates,
     and returns whether each stays. `left` holds each result so far, even if `stay` raises."""
-    under_way = [Smaller(find, smaller(find, axes, own)) for find in finds]
+    under_way = [Minimisation(find, smaller(find, axes, own)) for find in finds]
     left[:] = finds
     for one in under_way:
         one.begin()
-    while wanted := [(n, one.wanted) for n, one in enumerate(under_way) if one.wanted is not None]:
-        for (n, _), stays in zip(wanted, stay(wanted), strict=True):
+    while pending := [(n, one.candidate) for n, one in enumerate(under_way) if one.candidate is not None]:
+        for (n, _), stays in zip(pending, stay(pending), strict=True):
             under_way[n].answer(stays)
             left[n] = under_way[n].now

@@ -14,9 +14,9 @@ from paceline import _core, files
 from paceline.arguments import Kind, checked
 from paceline.errors import HuntStopped, PacelineError, PacelineWarning, ScenarioError
 from paceline.files import table_files
-from paceline.hunts.candidates import Trying
+from paceline.hunts.candidates import Runner
 from paceline.hunts.finds import FIGURE, TRIES, Hunt, own_values, text_of
-from paceline.hunts.minimising import KEPT
+from paceline.hunts.minimising import KEPT_SHARE
 from paceline.hunts.objective import Goal
 from paceline.hunts.ranges import Axis, Range, axes_of
 from paceline.hunts.searching import Tpe, Try
@@ -100,7 +100,7 @@ def hunt(
     runs: int = 3,
     again: int = 10,
     finds: int = 3,
-    keep: float = KEPT,
+    keep: float = KEPT_SHARE,
     seed: int | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
     workers: int | None = None,
@@ -125,8 +125,8 @@ def hunt(
     finds up to then are in `out`.
     """
     began = time.monotonic()
-    least = {"runs": (runs, 1), "again": (again, 2), "finds": (finds, 1), "tries": (tries, 1)}
-    for name, (value, bound) in least.items():
+    minima = {"runs": (runs, 1), "again": (again, 2), "finds": (finds, 1), "tries": (tries, 1)}
+    for name, (value, bound) in minima.items():
         if value is not None and value < bound:
             raise PacelineError(f"{option(name, value)}: it must be at least {bound}")
     if not 0 < keep <= 1:
@@ -151,14 +151,14 @@ def hunt(
         "name": base.name,
         **written(base),
         "worst": goal.text,
-        "over": {", ".join(axis.paths): _told(axis) for axis in axes},
+        "over": {", ".join(axis.paths): _range_text(axis) for axis in axes},
         "seeds": seeds,
         "tries": tries,
         "budget_s": budget_s,
     }
     tried: list[Try] = []
 
-    def tell(share: float = 0.0) -> None:
+    def on_progress(share: float = 0.0) -> None:
         if progress is None:
             return
         if budget_s is not None:
@@ -166,19 +166,21 @@ def hunt(
         elif tries is not None:
             progress(min(len(tried), tries), tries)
 
-    trying = Trying(base, axes, goal, workers=workers, executor=executor, ends_s=math.inf, tell=tell)
-    with Kept(what, out, over=True) as kept, trying:
-        manifest, trying.store = kept.manifest, kept.store
+    runner = Runner(
+        base, axes, goal, workers=workers, executor=executor, ends_s=math.inf, on_progress=on_progress
+    )
+    with Kept(what, out, over=True) as kept, runner:
+        manifest, runner.store = kept.manifest, kept.store
         hunting = Stages(
-            base, axes, goal, own_values(base, axes), seeds, finds, keep, began, budget_s, trying, tried
+            base, axes, goal, own_values(base, axes), seeds, finds, keep, began, budget_s, runner, tried
         )
         try:
             hunting.begin()
-            hunting.search(sampler, tries, tell)
+            hunting.search(sampler, tries, on_progress)
             hunting.pick(SPARE)
             if hunting.found:
                 hunting.check()
-                hunting.smaller()
+                hunting.minimise()
                 hunting.confirm()
         except (KeyboardInterrupt, PacelineError) as error:
             if not hunting.found and tried:
@@ -193,7 +195,7 @@ def hunt(
         return result if out is None else _write(result, Path(out))
 
 
-def _told(axis: Axis) -> str:
+def _range_text(axis: Axis) -> str:
     if isinstance(axis, Range):
         return "..".join(axis.ends_text()) + (" (logarithmic)" if axis.logarithmic else "")
     return ", ".join(axis.values())

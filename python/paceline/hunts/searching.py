@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from paceline.errors import PacelineError
-from paceline.hunts.candidates import Outcome, TimeIsUp, Trying
+from paceline.hunts.candidates import Outcome, Runner, TimeIsUp
 from paceline.hunts.ranges import Axis, Choices, apart
 
 BATCH = 8
@@ -25,7 +25,7 @@ RANDOM = 2 * BATCH
 """Candidates drawn at random before the optimiser uses its scores."""
 DRAWN = 2
 """Candidates of each batch that are always drawn at random: only they find faults without a slope towards them."""
-SEEN_ENOUGH = BATCH
+MAX_REPEATS = BATCH
 """A crash seen this often no longer counts: the search goes on for others."""
 
 _WORST, _NOTHING = 1e300, -1e300
@@ -103,13 +103,13 @@ class Try:
 
 
 def search(
-    trying: Trying,
+    runner: Runner,
     axes: Sequence[Axis],
     seeds: Sequence[int],
     sampler: Sampler,
     tries: int | None,
     done: list[Try],
-    tell: Callable[[], None] = lambda: None,
+    on_progress: Callable[[], None] = lambda: None,
 ) -> None:
     """Appends tries to `done`, batch by batch, until there are `tries` or the time is up. Raises PacelineError if no
     candidate of the first batch is a valid scenario, and what runs raise."""
@@ -120,7 +120,7 @@ def search(
         if tries is not None:
             candidates = candidates[: tries - len(done)]
         try:
-            outcomes = trying.outcomes(candidates, seeds)
+            outcomes = runner.outcomes(candidates, seeds)
         except TimeIsUp:
             return
         if not done and all(outcome.refused for outcome in outcomes):
@@ -130,7 +130,7 @@ def search(
         batch = [Try(candidate, outcome) for candidate, outcome in zip(candidates, outcomes, strict=True)]
         sampler.tell([_score(one, met) for one in batch])
         done += batch
-        tell()
+        on_progress()
 
 
 def _candidate(axes: Sequence[Axis], places: Places) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ def _score(one: Try, met: dict[str, int]) -> float:
         return mean
     words = said(one.outcome)
     met[words] = met.get(words, 0) + 1
-    return _NOTHING if met[words] > SEEN_ENOUGH else _WORST * failing
+    return _NOTHING if met[words] > MAX_REPEATS else _WORST * failing
 
 
 def kind_of(crash: str) -> str:
@@ -160,19 +160,21 @@ def said(outcome: Outcome) -> str:
     return kind_of(outcome.crashes[0]) if outcome.crashes else ""
 
 
-def distinct(tries: Sequence[Try], axes: Sequence[Axis], least: float, most: int, far: float) -> list[Try]:
-    """The worst few distinct tries: none within `far` of a worse one or with the same kind of crash; only values above
-    `least`."""
+def distinct(
+    tries: Sequence[Try], axes: Sequence[Axis], min_mean: float, max_tries: int, min_distance: float
+) -> list[Try]:
+    """The worst few distinct tries: none within `min_distance` of a worse one or with the same kind of crash; only
+    values above `min_mean`."""
     found: list[Try] = []
     for one in sorted(tries, key=lambda one: one.rank, reverse=True):
         crash = bool(one.outcome.crashes)
-        if len(found) == most or not (crash or one.outcome.mean > least):
+        if len(found) == max_tries or not (crash or one.outcome.mean > min_mean):
             break
         if crash:
             alike = any(said(one.outcome) == said(other.outcome) for other in found)
         else:
             alike = any(
-                apart(axes, one.candidate, other.candidate) < far
+                apart(axes, one.candidate, other.candidate) < min_distance
                 for other in found
                 if not other.outcome.crashes
             )

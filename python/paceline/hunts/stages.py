@@ -9,7 +9,7 @@ from typing import Any
 
 from paceline import _core
 from paceline.errors import PacelineError
-from paceline.hunts.candidates import Outcome, TimeIsUp, Trying
+from paceline.hunts.candidates import Outcome, Runner, TimeIsUp
 from paceline.hunts.finds import Find, Hunt, changes
 from paceline.hunts.minimising import minimise
 from paceline.hunts.objective import Goal
@@ -19,10 +19,10 @@ from paceline.messages.argument_names import option
 from paceline.scenarios.scenario import load
 from paceline.statistics import Estimate, estimate, holm, paired_difference
 
-SEARCHING, SMALLER = 0.6, 0.85
+SEARCH_SHARE, MINIMISED_SHARE = 0.6, 0.85
 """The shares of the budget at which the search and the minimising end; the rest is for runs on fresh seeds, which are
 always completed."""
-FAR = 0.25
+MIN_DISTANCE = 0.25
 """Finds that are nearer to each other than this on every axis, in shares of the ranges, count as one."""
 SPARE = 2
 """Additional finds, beyond the requested number, that are checked on other seeds, since some do not last."""
@@ -73,11 +73,11 @@ class Stages:
     goal: Goal
     own: list[str | None]
     seeds: dict[str, list[int]]
-    wanted: int
+    max_finds: int
     keep: float
     began_s: float
     budget_s: float | None
-    trying: Trying
+    runner: Runner
     tried: list[Try] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -92,12 +92,12 @@ class Stages:
     def until(self, share: float | None) -> None:
         """Abandons runs from now on when this share of the budget is spent; None: never."""
         spent = math.inf if share is None or self.budget_s is None else self.began_s + share * self.budget_s
-        self.trying.ends_s = spent
+        self.runner.ends_s = spent
 
     def begin(self) -> None:
         """Runs the file itself, and checks the expression. Raises PacelineError, ControllerError."""
         seeds = self.seeds["search"]
-        self.own_searched = self.trying.outcomes([self.itself], seeds)[0]
+        self.own_searched = self.runner.outcomes([self.itself], seeds)[0]
         if self.own_searched.crashes:
             raise PacelineError(
                 f"{len(self.own_searched.crashes)} of {len(seeds)} runs of the file itself fail, so there is "
@@ -113,7 +113,7 @@ class Stages:
     def _check_ends(self) -> None:
         """Checks the expression on a run at each end of an axis, and with each choice, if its flows differ from the
         file's: it may have more rows. Raises PacelineError."""
-        self.until(SEARCHING)
+        self.until(SEARCH_SHARE)
         flows = self._flows(self.itself)
         ends: list[tuple[str, Candidate]] = []
         for place, axis in enumerate(self.axes):
@@ -122,7 +122,7 @@ class Stages:
                 if self._flows(candidate) not in (flows, None):
                     ends.append((f"{', '.join(axis.paths)}={value}", candidate))
         try:
-            outcomes = self.trying.outcomes([candidate for _, candidate in ends], self.seeds["search"][:1])
+            outcomes = self.runner.outcomes([candidate for _, candidate in ends], self.seeds["search"][:1])
         except TimeIsUp:
             return
         for (words, _), outcome in zip(ends, outcomes, strict=True):
@@ -131,32 +131,32 @@ class Stages:
 
     def _flows(self, candidate: Candidate) -> list[tuple[str, int]] | None:
         try:
-            starts = self.trying.scenario(candidate).starts(self.seeds["search"][0])
+            starts = self.runner.scenario(candidate).starts(self.seeds["search"][0])
         except PacelineError:
             # an invalid scenario, which the search counts
             return None
         return [(name, instance) for name, instance, _ in starts]
 
-    def search(self, sampler: Sampler, tries: int | None, tell: Callable[[], None]) -> None:
+    def search(self, sampler: Sampler, tries: int | None, on_progress: Callable[[], None]) -> None:
         """Tries candidates until time or tries are up. Raises PacelineError if there was no time for any."""
-        self.until(SEARCHING)
-        search(self.trying, self.axes, self.seeds["search"], sampler, tries, self.tried, tell)
+        self.until(SEARCH_SHARE)
+        search(self.runner, self.axes, self.seeds["search"], sampler, tries, self.tried, on_progress)
         if not self.tried:
             raise PacelineError(
-                f"no try finished within {SEARCHING:.0%} of {option('budget', f'{self.budget_s:g}s')}, the search's "
+                f"no try finished within {SEARCH_SHARE:.0%} of {option('budget', f'{self.budget_s:g}s')}, the search's "
                 "share: give a longer budget, or shorten the runs"
             )
 
     def pick(self, spare: int = 0) -> None:
         """Takes the worst finds that differ from each other."""
-        least = self.own_searched.mean
-        picked = distinct(self.tried, self.axes, least, self.wanted + spare, FAR)
+        file_mean = self.own_searched.mean
+        picked = distinct(self.tried, self.axes, file_mean, self.max_finds + spare, MIN_DISTANCE)
         self.found = [Found(one) for one in picked]
 
     def check(self) -> None:
         """Runs the search's finds on other seeds, and drops those that are no worse there."""
         self.until(None)
-        outcomes = self.trying.outcomes(
+        outcomes = self.runner.outcomes(
             [self.itself, *(one.seen.candidate for one in self.found)], self.seeds["again"]
         )
         level = outcomes[0].mean
@@ -172,24 +172,24 @@ class Stages:
                 f"{lost} more {'is' if lost == 1 else 'are'} left out: on other seeds no worse than the file itself."
             )
         lasting.sort(key=lambda one: (one.crashes, one.level(one.again or one.seen.outcome)), reverse=True)
-        self.found = lasting[: self.wanted]
+        self.found = lasting[: self.max_finds]
 
-    def smaller(self) -> None:
+    def minimise(self) -> None:
         """Moves the finds back towards the file's values while they stay; then merges those that became equal."""
-        self.until(SMALLER)
+        self.until(MINIMISED_SHARE)
         seeds = self.seeds["again"]
-        own = self.trying.outcomes([self.itself], seeds)[0]
+        own = self.runner.outcomes([self.itself], seeds)[0]
 
         def excess(one: Found, outcome: Outcome) -> float:
             return one.level(outcome) - (0.0 if one.crashes else own.mean)
 
-        def stay(wanted: Sequence[tuple[int, Candidate]]) -> list[bool]:
-            outcomes = self.trying.outcomes([candidate for _, candidate in wanted], seeds)
+        def stay(pending: Sequence[tuple[int, Candidate]]) -> list[bool]:
+            outcomes = self.runner.outcomes([candidate for _, candidate in pending], seeds)
             return [
                 # in an invalid scenario no find stays, since it has no value
                 excess(one, outcome) >= self.keep * excess(one, one.again or one.seen.outcome)
                 and not outcome.refused
-                for (n, _), outcome in zip(wanted, outcomes, strict=True)
+                for (n, _), outcome in zip(pending, outcomes, strict=True)
                 for one in [self.found[n]]
             ]
 
@@ -207,7 +207,9 @@ class Stages:
         kept: list[Found] = []
         for one in self.found:
             kind = said(one.seen.outcome)
-            if any(kind == said(other.seen.outcome) and self._apart(one, other) < FAR for other in kept):
+            if any(
+                kind == said(other.seen.outcome) and self._apart(one, other) < MIN_DISTANCE for other in kept
+            ):
                 continue
             kept.append(one)
         if merged := len(self.found) - len(kept):
@@ -225,7 +227,7 @@ class Stages:
     def confirm(self) -> None:
         """Runs the minimised finds, and the file itself, on unused seeds."""
         self.until(None)
-        outcomes = self.trying.outcomes([self.itself, *(one.left for one in self.found)], self.seeds["fresh"])
+        outcomes = self.runner.outcomes([self.itself, *(one.left for one in self.found)], self.seeds["fresh"])
         self.own_fresh = outcomes[0]
         for one, outcome in zip(self.found, outcomes[1:], strict=True):
             one.fresh = outcome
@@ -281,7 +283,7 @@ class Stages:
             difference, p = found.estimate, found.p_value
             above = sum(there > own for own, there in zip(*pairs, strict=True))
         crash, seed = self._shown_by(one)
-        scenario = self.trying.scenario(one.left)
+        scenario = self.runner.scenario(one.left)
         if seed is not None:
             scenario = load(scenario, {"seed": seed})
         return Find(
@@ -305,7 +307,7 @@ class Stages:
         if not one.crashes:
             return None, None if one.fresh is None else self.seeds["fresh"][0]
         # the minimised find has been run on the check's seeds: this makes no runs
-        again = None if one.again is None else self.trying.outcomes([one.left], self.seeds["again"])[0]
+        again = None if one.again is None else self.runner.outcomes([one.left], self.seeds["again"])[0]
         for outcome, seeds in ((one.fresh, "fresh"), (again, "again"), (one.seen.outcome, "search")):
             if outcome is not None and 1.0 in (marks := one.numbers(outcome)):
                 crash = next(words for words in outcome.crashes if one.alike(words))

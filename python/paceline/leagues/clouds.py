@@ -21,7 +21,7 @@ from paceline.report.picture import POINTS_PER_INCH, Picture, tag
 
 OVERALL = "overall"
 _SIZE_IN = (4.0, 3.1)
-_LEAST_MS = 0.1
+_MIN_MS = 0.1
 """Smaller added delays are drawn at this value, because the axis is logarithmic."""
 
 
@@ -59,7 +59,7 @@ def _draw(league: League, rows: pl.DataFrame, title: str, *, medians: bool) -> P
 def _cloud(drawn: Picture, axes: Axes, n: int, label: str, rows: pl.DataFrame, *, medians: bool) -> None:
     pen, marker = COLOURS[n % len(COLOURS)], marker_of(n)
     rows = rows.with_columns(
-        x=((pl.col("delay_s") - pl.col("least_delay_s")) * 1e3).clip(lower_bound=_LEAST_MS).log10(),
+        x=((pl.col("delay_s") - pl.col("least_delay_s")) * 1e3).clip(lower_bound=_MIN_MS).log10(),
         y=pl.col("share").clip(upper_bound=1.0) * 100,
     ).drop_nulls("x")
     if medians:

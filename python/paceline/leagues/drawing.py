@@ -192,7 +192,7 @@ def _number(table: dict[str, Any]) -> tuple[Callable[[Die], Quantity], str]:
 def _between(table: dict[str, Any]) -> Law:
     number, words = _number(table)
     times = str(table.pop("times", ""))
-    least = Quantity.read(table.pop("least", 0))
+    minimum = Quantity.read(table.pop("least", 0))
 
     def draw(die: Die, before: Mapping[str, Drawn], _lasts: float) -> Drawn:
         found = number(die)
@@ -203,23 +203,23 @@ def _between(table: dict[str, Any]) -> Law:
                     f"times = {times!r}: must be a quantity drawn before, and its factors without a unit"
                 )
             found = Quantity(found.value * other.value, other.unit)
-        if least.value and least.unit != found.unit:
+        if minimum.value and minimum.unit != found.unit:
             raise PacelineError(
-                f"least = {least.written()}: must be in {found.unit or 'no unit'}, as the drawn value"
+                f"least = {minimum.written()}: must be in {found.unit or 'no unit'}, as the drawn value"
             )
-        return Quantity(max(found.value, least.value), found.unit).rounded()
+        return Quantity(max(found.value, minimum.value), found.unit).rounded()
 
     if times:
         words += f", times {times}"
-    if least.value:
-        words += f", at least {least.written()}"
+    if minimum.value:
+        words += f", at least {minimum.written()}"
     return Law(words, draw, times)
 
 
 def _inner(
-    given: Any, word: str, unit: str | None = None, least: float = -math.inf, most: float = math.inf
+    given: Any, word: str, unit: str | None = None, minimum: float = -math.inf, maximum: float = math.inf
 ) -> tuple[Callable[[Die], Quantity], str]:
-    """A nested law or value, in this unit (a share may be a plain number), from `least` to `most`."""
+    """A nested law or value, in this unit (a share may be a plain number), from `minimum` to `maximum`."""
     if isinstance(given, Mapping):
         table = dict(given)
         ends = [Quantity.read(end) for kind in table.values() if isinstance(kind, list) for end in kind]
@@ -236,8 +236,8 @@ def _inner(
     for end in ends:
         if unit is not None and end.unit != unit and not (unit == "%" and not end.unit):
             raise PacelineError(f"{word}: {given} is not in {unit or 'a number without a unit'}")
-        if not least <= end.value <= most:
-            raise PacelineError(f"{word}: {given} lies beyond {least:g} to {most:g}")
+        if not minimum <= end.value <= maximum:
+            raise PacelineError(f"{word}: {given} lies beyond {minimum:g} to {maximum:g}")
     return number, words
 
 

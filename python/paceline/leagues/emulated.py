@@ -70,11 +70,11 @@ def sample(
             raise PacelineError(f"{game.of.key}, {game.label}: over emulator: {error}") from None
     total = sum(expected_s(game.point) for part in parts for game in part)
     days = league.runs.select("class", "round", "least_delay_s").unique().iter_rows()
-    least = {(key, number): delay for key, number, delay in days}
+    min_delays = {(key, number): delay for key, number, delay in days}
     before, tables, kept = 0.0, [], []
     for part in parts:
 
-        def tell(done: float, _of: float, before: float = before) -> None:
+        def on_progress(done: float, _of: float, before: float = before) -> None:
             if progress:
                 progress(before + done, total)
 
@@ -84,12 +84,12 @@ def sample(
             realtime.Emulator(),
             over="emulator",
             store=store,
-            progress=tell,
+            progress=on_progress,
             budget=budget,
         )
         kept += records
         before += sum(expected_s(game.point) for game in part)
-        tables.append(matches.table(zip(part, records, strict=True), league.weight, least))
+        tables.append(matches.table(zip(part, records, strict=True), league.weight, min_delays))
     league.gap = _gap(league, pl.concat(tables))
     league.real = RealTime.of(kept, budget)
 

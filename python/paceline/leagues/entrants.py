@@ -17,10 +17,10 @@ from paceline.suite.suite import Kind, Subject
 DEFAULT = ("newreno", "cubic", "vegas", "bbr", "bbr3", "c4", "copa", "tfrc", "gcc", "scream", "nada", "ndtc")
 """The default schemes."""
 FRAMES = 30
-_ROOM = 1.5
+_HEADROOM = 1.5
 """The maximum rate of an encoder that should fill a link, over the link's maximum rate: high enough not to limit it."""
-_LEAST_BPS = 150e3
-LASTING = 0.8
+_MIN_BPS = 150e3
+STREAM_SHARE = 0.8
 """The duration of a stream as a share of the run: one without delay ends before the run does."""
 
 
@@ -40,16 +40,16 @@ class Entrant:
     def enter(self, of: Class, draw: Draw) -> dict[str, str | dict[str, Any]]:
         """The settings of a drawn scenario, by path, with which the scheme controls the class's flows."""
         found: dict[str, Any] = {f"flow.{of.schemes[0]}.delays": True}
-        lasts = LASTING * of.duration_s
+        lasts = STREAM_SHARE * of.duration_s
         for flow in of.schemes:
             table = f"flow.{flow}"
             if self.machine == "rtp":
-                wanted = draw.media_bps or draw.peak_bps * _ROOM
-                most = max(wanted, 4 * _LEAST_BPS)
-                found[f"{table}.app"] = _encoder(most)
-                found[f"{table}.rtp"] = {"bandwidth": _rate(min(most, draw.capacity_bps))}
+                target_bps = draw.media_bps or draw.peak_bps * _HEADROOM
+                max_bps = max(target_bps, 4 * _MIN_BPS)
+                found[f"{table}.app"] = _encoder(max_bps)
+                found[f"{table}.rtp"] = {"bandwidth": _rate(min(max_bps, draw.capacity_bps))}
                 for ceiling in self.ceilings:
-                    value = most / 8 / FRAMES if ceiling == "max_target" else most
+                    value = max_bps / 8 / FRAMES if ceiling == "max_target" else max_bps
                     found[f"{table}.params.{ceiling}"] = round(value)
             elif draw.media_bps is not None:
                 if self.machine != "tcp":
@@ -69,12 +69,12 @@ class Entrant:
         return found
 
 
-def _encoder(most_bps: float) -> dict[str, Any]:
+def _encoder(max_bps: float) -> dict[str, Any]:
     return {
         "kind": "encoder",
         "frame_rate": FRAMES,
-        "min_rate": _rate(_LEAST_BPS),
-        "max_rate": _rate(most_bps),
+        "min_rate": _rate(_MIN_BPS),
+        "max_rate": _rate(max_bps),
     }
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from paceline import _core
 from paceline.errors import PacelineError
 from paceline.leagues.classes import Class, Draw
-from paceline.leagues.entrants import FRAMES, LASTING, Entrant
+from paceline.leagues.entrants import FRAMES, STREAM_SHARE, Entrant
 from paceline.leagues.scoring import score
 from paceline.results.results import RunRecord
 from paceline.scenarios.scenario import Schemes, load
@@ -80,7 +80,7 @@ class Game:
         """Whether a recording of rates, each `RATE_EVERY_S`, is needed to measure delays: for media over TCP."""
         return self.entrant is not None and self.entrant.machine == "tcp" and self.draw.media_bps is not None
 
-    def afresh(self, seed: int) -> Game:
+    def with_seed(self, seed: int) -> Game:
         """The same scenario with another seed."""
         return replace(self, seed=seed)
 
@@ -118,16 +118,18 @@ def round_of(
 
 
 def table(
-    played: Iterable[tuple[Game, RunRecord]], weight: float, least: Mapping[tuple[str, int], float]
+    played: Iterable[tuple[Game, RunRecord]], weight: float, min_delays: Mapping[tuple[str, int], float]
 ) -> pl.DataFrame:
-    """The results of games, a row each: see `SCHEMA`. `least` has each day's minimum delay."""
+    """The results of games, a row each: see `SCHEMA`. `min_delays` has each day's minimum delay."""
     rows = [
-        _row(game, record, weight, least[game.day]) for game, record in played if game.entrant is not None
+        _row(game, record, weight, min_delays[game.day])
+        for game, record in played
+        if game.entrant is not None
     ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def least_delays(played: Iterable[tuple[Game, RunRecord]]) -> dict[tuple[str, int], float]:
+def minimum_delays(played: Iterable[tuple[Game, RunRecord]]) -> dict[tuple[str, int], float]:
     """Each day's minimum delay, in seconds. Raises PacelineError if no packet arrives."""
     found = {}
     for game, record in played:
@@ -151,17 +153,17 @@ def _frame_delay(record: RunRecord, game: Game) -> float | None:
         return None
     series = record.series["rate"].filter(pl.col("flow") == flow).sort("time_s")
     times = series["time_s"].to_numpy()
-    came = (series["goodput_bps"].fill_null(0.0).to_numpy() * RATE_EVERY_S / 8).cumsum()
+    received_bytes = (series["goodput_bps"].fill_null(0.0).to_numpy() * RATE_EVERY_S / 8).cumsum()
     frame = game.draw.media_bps / 8 / FRAMES
-    made = row["start_s"] + np.arange(math.floor(LASTING * of.duration_s * FRAMES)) / FRAMES
+    produced_at = row["start_s"] + np.arange(math.floor(STREAM_SHARE * of.duration_s * FRAMES)) / FRAMES
     # Only whole segments are sent: the rest of a frame goes with the next one.
-    whole = (np.arange(len(made)) + 1) * frame - SEGMENT_BYTES
-    there = np.interp(whole, came, times, left=times[0], right=of.duration_s)
-    late = (there - made)[(made >= of.warmup_s) & (made < of.duration_s)]
-    return float(np.quantile(late, 0.95, method="inverted_cdf")) if len(late) else None
+    whole = (np.arange(len(produced_at)) + 1) * frame - SEGMENT_BYTES
+    arrived_at = np.interp(whole, received_bytes, times, left=times[0], right=of.duration_s)
+    delays = (arrived_at - produced_at)[(produced_at >= of.warmup_s) & (produced_at < of.duration_s)]
+    return float(np.quantile(delays, 0.95, method="inverted_cdf")) if len(delays) else None
 
 
-def _row(game: Game, record: RunRecord, weight: float, least: float) -> list[Any]:
+def _row(game: Game, record: RunRecord, weight: float, min_delay_s: float) -> list[Any]:
     of, draw = game.of, game.draw
     rows: list[Mapping[str, Any]] = list(record.summary.get("flows", ()))
     held = [float(row["goodput_bps"] or 0.0) / draw.fair_bps for row in rows if row["flow"] in of.held]
@@ -172,7 +174,7 @@ def _row(game: Game, record: RunRecord, weight: float, least: float) -> list[Any
     else:
         delay = own.get("frame_delay_p95_s" if draw.media_bps else "owd_p95_s")
     # If nothing arrived, the delay is at least the whole measured time.
-    ratio = (of.duration_s - of.warmup_s if delay is None else float(delay)) / least
+    ratio = (of.duration_s - of.warmup_s if delay is None else float(delay)) / min_delay_s
     return [
         of.key,
         draw.number,
@@ -182,7 +184,7 @@ def _row(game: Game, record: RunRecord, weight: float, least: float) -> list[Any
         draw.fair_bps,
         share,
         delay,
-        least,
+        min_delay_s,
         own.get("rtt_mean_s"),
         own.get("loss_rate"),
         score(share, ratio, weight),

@@ -10,7 +10,7 @@ import polars as pl
 from paceline import files
 from paceline.leagues import clouds
 from paceline.leagues.classes import Class
-from paceline.leagues.running import AFRESH, League, WorstDay
+from paceline.leagues.running import OTHER_SEEDS, League, WorstDay
 from paceline.leagues.scoring import Standing
 from paceline.quantities import digits
 from paceline.report import inline, parts, playground_links
@@ -54,7 +54,7 @@ def render(
         ],
         gap=_gap(league),
         real_time=parts.real_words(league.real),
-        afresh=AFRESH,
+        other_seeds=OTHER_SEEDS,
         opened=opened,
         seeds=[league.seed, league.seed + league.rounds - 1],
         provenance=files.provenance(),

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 ROUNDS = 30
 """Default scenarios of each class."""
-AFRESH = 10
+OTHER_SEEDS = 10
 """The seeds with which a scheme's worst day is run again."""
-_FAR = 1_000_000
+_SEED_OFFSET = 1_000_000
 """The offset of these seeds from the league's."""
 _AT_ONCE = 500
 """About this many games are in memory at a time: a drawn schedule is large."""
@@ -54,7 +54,7 @@ class WorstDay:
     behind: float
     """Its deficit on the day: the maximum of many, and so biased upwards."""
     again: Difference
-    """The same scenario with `AFRESH` other seeds."""
+    """The same scenario with `OTHER_SEEDS` other seeds."""
 
 
 @dataclass(repr=False)
@@ -172,7 +172,7 @@ def league(
     if not 0 <= delay_weight <= 100:
         raise PacelineError(f"{option('delay_weight', delay_weight)}: must be 0 (the rate alone) to 100")
     seeds_from(seed, rounds)
-    seeds_from(seed + _FAR, AFRESH)
+    seeds_from(seed + _SEED_OFFSET, OTHER_SEEDS)
     field_ = classes_.find(classes)
     if traces is not None:
         field_ = classes_.with_traces(field_, recorded.found(Path(traces)))
@@ -183,16 +183,16 @@ def league(
     with opened(executor, workers) as who, _each_warning_once():
         store = None if out is None else Store(Path(out))
 
-        def run(games: Sequence[Game], told: Progress | None) -> list[RunRecord]:
+        def run(games: Sequence[Game], report: Progress | None) -> list[RunRecord]:
             made: dict[int, RunRecord] = {}
             before = 0
             for is_recorded in (False, True):
                 chosen = [place for place, game in enumerate(games) if game.is_recorded == is_recorded]
                 failures: dict[int, ControllerError] = {}
 
-                def tell(done: float, _of: float, before: int = before) -> None:
-                    if told:
-                        told(before + done, len(games))
+                def on_progress(done: float, _of: float, before: int = before) -> None:
+                    if report:
+                        report(before + done, len(games))
 
                 records = run_points(
                     [games[place].point for place in chosen],
@@ -202,7 +202,7 @@ def league(
                     workers=workers,
                     executor=who,
                     store=store,
-                    progress=tell,
+                    progress=on_progress,
                     failures=failures,
                 )
                 made |= zip(chosen, records, strict=True)
@@ -212,9 +212,9 @@ def league(
             return [made[place] for place in range(len(games))]
 
         failed: dict[str, str] = {}
-        least = _play(found, run, progress, str(out) if out else None)
-        _tell_failures(found, failed)
-        found.worst = _worst(found, run, least)
+        min_delays = _play(found, run, progress, str(out) if out else None)
+        _warn_of_failures(found, failed)
+        found.worst = _worst(found, run, min_delays)
     found.seconds = time.monotonic() - began
     return found
 
@@ -232,7 +232,7 @@ def _each_warning_once() -> Iterator[None]:
         warn(text)
 
 
-def _tell_failures(of: League, failed: dict[str, str]) -> None:
+def _warn_of_failures(of: League, failed: dict[str, str]) -> None:
     for label, error in failed.items():
         own = of.runs.filter(pl.col("scheme") == label)["failed"]
         warn(f"{error}\n{own.sum()} of {len(own)} runs of {label} failed: each counts as delivering nothing")
@@ -243,7 +243,7 @@ def _play(of: League, run: Run, progress: Progress | None, kept: str | None) -> 
     a_round = len(of.classes) * (1 + len(of.entrants))
     total, at_once = a_round * of.rounds, max(1, _AT_ONCE // a_round)
     tables: list[pl.DataFrame] = []
-    least: dict[tuple[str, int], float] = {}
+    min_delays: dict[tuple[str, int], float] = {}
     for first in range(1, of.rounds + 1, at_once):
         numbers = range(first, min(first + at_once, of.rounds + 1))
         games = [
@@ -253,21 +253,21 @@ def _play(of: League, run: Run, progress: Progress | None, kept: str | None) -> 
         ]
         before = (first - 1) * a_round
 
-        def tell(done: float, _of: float, before: int = before) -> None:
+        def on_progress(done: float, _of: float, before: int = before) -> None:
             if progress:
                 progress(before + done, total)
 
         try:
-            played = list(zip(games, run(games, tell), strict=True))
+            played = list(zip(games, run(games, on_progress), strict=True))
         except Interrupted as stop:
             raise Interrupted(before + stop.finished, total, kept) from None
-        least |= matches.least_delays(played)
-        tables.append(matches.table(played, of.weight, least))
+        min_delays |= matches.minimum_delays(played)
+        tables.append(matches.table(played, of.weight, min_delays))
     of.runs = pl.concat(tables)
-    return least
+    return min_delays
 
 
-def _worst(of: League, run: Run, least: dict[tuple[str, int], float]) -> dict[str, WorstDay]:
+def _worst(of: League, run: Run, min_delays: dict[tuple[str, int], float]) -> dict[str, WorstDay]:
     """Each scheme's worst day, and its result with other seeds, since the maximum of many is biased."""
     best = pl.col("score").max().over("class", "round")
     behind = of.runs.with_columns(behind=best - pl.col("score"))
@@ -280,13 +280,13 @@ def _worst(of: League, run: Run, least: dict[tuple[str, int], float]) -> dict[st
             ahead = first.sort("score", maintain_order=True).row(-1, named=True)["scheme"]
             games = {game.label: game for game in of.games(worst["round"]) if game.of.key == worst["class"]}
             days.append((worst["behind"], games[entrant.label], games[ahead]))
-    seeds = range(_FAR + of.seed, _FAR + of.seed + AFRESH)
-    again = [game.afresh(seed) for _, *both in days for game in both for seed in seeds]
+    seeds = range(_SEED_OFFSET + of.seed, _SEED_OFFSET + of.seed + OTHER_SEEDS)
+    again = [game.with_seed(seed) for _, *both in days for game in both for seed in seeds]
     records = run(again, None) if again else []
-    fresh = matches.table(zip(again, records, strict=True), of.weight, least)["score"].to_list()
+    fresh = matches.table(zip(again, records, strict=True), of.weight, min_delays)["score"].to_list()
     found = {}
-    for n, (much, game, leader) in enumerate(days):
-        at = 2 * AFRESH * n
-        own_, others = fresh[at : at + AFRESH], fresh[at + AFRESH : at + 2 * AFRESH]
-        found[game.label] = WorstDay(game, leader, much, paired_difference(own_, others))
+    for n, (score_gap, game, leader) in enumerate(days):
+        at = 2 * OTHER_SEEDS * n
+        own_, others = fresh[at : at + OTHER_SEEDS], fresh[at + OTHER_SEEDS : at + 2 * OTHER_SEEDS]
+        found[game.label] = WorstDay(game, leader, score_gap, paired_difference(own_, others))
     return found

@@ -14,15 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paceline.statistics import CONFIDENCE, Difference, Estimate, estimate, holm, paired_difference
-from paceline.statistics.sample_intervals import LEAST_RUNS
+from paceline.statistics.sample_intervals import MIN_RUNS
 
-LEAST_SHARE = 1e-3
+MIN_SHARE = 1e-3
 """The minimum share: smaller ones count as this, to keep the logarithm finite."""
 
 
 def score(share: float, delay_ratio: float, weight: float) -> float:
     """The score of a share of the fair rate (capped at 1) and a delay over the least possible one (at least 1)."""
-    return math.log2(max(min(share, 1.0), LEAST_SHARE)) - weight * math.log2(max(delay_ratio, 1.0))
+    return math.log2(max(min(share, 1.0), MIN_SHARE)) - weight * math.log2(max(delay_ratio, 1.0))
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def standings(scores: Mapping[str, Sequence[float]], confidence: float = CONFIDE
 
     A scheme's rank lies between 1 + the number of schemes significantly ahead of it, and the number of schemes minus
     those significantly behind. All these sets hold together with `confidence`, as far as paired t tests with Holm's
-    correction do. Below `LEAST_RUNS` rounds no difference is significant. Schemes with identical scores are tested
+    correction do. Below `MIN_RUNS` rounds no difference is significant. Schemes with identical scores are tested
     once: a copy of a scheme widens other ranks only by its own place.
     """
     means = {name: estimate(values, confidence) for name, values in scores.items()}
@@ -63,7 +63,7 @@ def standings(scores: Mapping[str, Sequence[float]], confidence: float = CONFIDE
     pairs = list(itertools.combinations(order, 2))
     between = {(a, b): paired_difference(scores[b], scores[a], confidence) for a, b in pairs}
     tests = {(a, b): between[a, b].p_value for a, b in pairs if alike[a] == a and alike[b] == b}
-    if min(map(len, scores.values()), default=0) < LEAST_RUNS:
+    if min(map(len, scores.values()), default=0) < MIN_RUNS:
         tests = dict.fromkeys(tests)
     of_pairs = dict(zip(tests, holm(list(tests.values())), strict=True))
     adjusted = {(a, b): of_pairs.get((alike[a], alike[b])) for a, b in pairs}

@@ -34,7 +34,7 @@ _SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
 _PATIENCE_S = 60
 _ADMIN = 21
 """CAP_SYS_ADMIN, capability.h."""
-_MOST_LINES = 6
+_MAX_LINES = 6
 
 _INSTALL = {
     "debian": ("apt-get install", {}),
@@ -144,7 +144,7 @@ def load(what: str) -> Loaded:
         flags = ["-target", "bpf", "-O2", "-g", "-Wall", "-Werror=implicit", f"-I{folder()}"]
         made = _run([clang, *flags, "-c", str(path), "-o", str(compiled)])
         if made.returncode != 0:
-            said = "\n".join(made.stderr.splitlines()[:_MOST_LINES])
+            said = "\n".join(made.stderr.splitlines()[:_MAX_LINES])
             raise PacelineError(f"clang cannot compile {path}:\n{said}")
         done = _run([bpftool, "struct_ops", "register", str(compiled)])
     said = done.stdout + done.stderr
@@ -265,9 +265,9 @@ def _refused(what: str, said: str) -> KernelCcError:
     if verifier is not None:
         words = [line for line in verifier[3].splitlines() if not line.startswith("processed ")]
         text = f"bpf(BPF_PROG_LOAD) of {verifier[1]}: {verifier[2]}; the kernel's verifier says:"
-        return KernelCcError("\n".join([f"{what}: {text}", *words[-_MOST_LINES:]]))
+        return KernelCcError("\n".join([f"{what}: {text}", *words[-_MAX_LINES:]]))
     # bpftool 7.1 drops the error number of a registration.
     said = said.replace(": Success", ": bpf(BPF_MAP_UPDATE_ELEM) was refused")
     hint = next((hint for part, hint in _HINTS if part in said), None)
-    lines = [line for line in said.splitlines() if line.strip()][-_MOST_LINES:] or ["no reason given"]
+    lines = [line for line in said.splitlines() if line.strip()][-_MAX_LINES:] or ["no reason given"]
     return KernelCcError("\n".join([f"{what}: {lines[0]}", *lines[1:], *([hint] if hint else [])]))

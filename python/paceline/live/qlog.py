@@ -28,7 +28,7 @@ SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 
 _JSON = (".json", ".json.gz")
 """Endings that logs share with many other files."""
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 """The number of logs that an error names."""
 
 
@@ -70,12 +70,12 @@ def qlog(
     name = _together([paths[0].name] if len(paths) == 1 else flows)
     with claim(out, "watch"):
         try:
-            output, told = _core.qlog(list(zip(paths, flows, strict=True)), every_s, name)
+            output, about_text = _core.qlog(list(zip(paths, flows, strict=True)), every_s, name)
         except ValueError as error:
             raise PacelineError(str(error)) from None
         except OSError as error:
             raise StorageError(str(error)) from None
-        about = json.loads(told)
+        about = json.loads(about_text)
         record = _with_states(live_record(output), about.pop("states"))
         more: dict[str, Any] = {
             "watch": {"whose": "files", "files": [str(path) for path in paths]},
@@ -141,8 +141,8 @@ def flows_of(paths: Sequence[Path]) -> list[str]:
 
 
 def _together(names: Sequence[str]) -> str:
-    rest = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _with_states(record: RunRecord, states: Sequence[str]) -> RunRecord:

@@ -40,18 +40,23 @@ def receive(
     """
     linux.needed("receiving from a network")
     where = rtp.Listening.parse(address)
-    told = feedback or ("reports" if where.transport_id is None else "twcc")
-    if told not in FEEDBACK:
-        raise PacelineError(f"feedback {told!r}: must be {', '.join(FEEDBACK[:-1])} or {FEEDBACK[-1]}")
-    if told == "twcc" and where.transport_id is None:
+    kind_named = feedback or ("reports" if where.transport_id is None else "twcc")
+    if kind_named not in FEEDBACK:
+        raise PacelineError(f"feedback {kind_named!r}: must be {', '.join(FEEDBACK[:-1])} or {FEEDBACK[-1]}")
+    if kind_named == "twcc" and where.transport_id is None:
         raise PacelineError(f"twcc needs the ID of its extension in the address, as {address}?twcc=5")
     if duration_s is not None and not 0.1 <= duration_s <= 864_000:
         raise PacelineError(f"duration_s = {duration_s:g} s: must be 0.1 s to ten days")
     with claim(out, "live"):
         watch = _core.ListenWatch()
-        kind = None if told == "reports" else told
+        kind = None if kind_named == "reports" else kind_named
         output, notes, interrupted = attended(lambda: _listen(where, kind, duration_s, watch), watch, view)
-        more = {"address": address, "feedback": told, "interrupted": interrupted, "notes": json.loads(notes)}
+        more = {
+            "address": address,
+            "feedback": kind_named,
+            "interrupted": interrupted,
+            "notes": json.loads(notes),
+        }
         results = live_results([live_record(output)], "live", f"RTP at {address}", more)
         kept(results, out)
         return results

@@ -29,7 +29,7 @@ QUIC = "quic://"
 KERNEL = "kernel:"
 """The prefix of the kernel's congestion controls."""
 
-_LOOK_S = 0.5
+_POLL_S = 0.5
 
 _Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | None]
 """A flow as the core takes it."""
@@ -144,15 +144,15 @@ def send(
         settings = _settings(controller, set, app, rate)
         if over_quic:
             settings.append(("transport", "quic"))
-        wanted = _flows(controller, settings, direction, flows, duration_s, first)
+        requested = _flows(controller, settings, direction, flows, duration_s, first)
         schemes = [own_controllers.load(controller)] if own_controllers.is_own(controller) else []
         if over_quic:
-            _check_carried(controller, wanted[0], schemes)
+            _check_carried(controller, requested[0], schemes)
         if schemes and direction != "forward":
             raise PacelineError(
                 f"{controller} can only run on this host: the server sends with built-in controllers only"
             )
-        work = _work(host, port, wanted, watch, key, logs, schemes, None if qlog is None else str(qlog))
+        work = _work(host, port, requested, watch, key, logs, schemes, None if qlog is None else str(qlog))
         try:
             output, notes, interrupted = attended(work, watch, view)
         except ScenarioError as error:
@@ -185,7 +185,7 @@ def attended(
         done = threads.submit(work)
         while not done.done():
             try:
-                wait([done], _LOOK_S)
+                wait([done], _POLL_S)
                 if view is not None:
                     view(json.loads(watch.shown_json()))
             except KeyboardInterrupt:

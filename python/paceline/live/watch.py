@@ -25,7 +25,7 @@ EVERY_S = 0.01
 SEARCH_EVERY_S = 0.05
 """The interval at which new connections are searched for."""
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _GRACE_S = 2.0
 
 View = Callable[[dict[str, Any]], None]
@@ -70,15 +70,15 @@ def watch(
     if command is not None and not command:
         raise PacelineError("the command is empty")
     with claim(out, "watch"):
-        whose, numbers, name = _whose(port, pid, command)
+        selection, numbers, name = _selection(port, pid, command)
         host = _core.HostWatch()
-        watching = _open(whose, numbers, every_s, search_every_s, duration_s)
+        watching = _open(selection, numbers, every_s, search_every_s, duration_s)
         exit_code, interrupted = None, False
         with ThreadPoolExecutor(1, "paceline-watch") as threads, _adopting(command is not None):
             child = None if command is None else _start(command)
             done = threads.submit(watching.run, name)
             try:
-                exit_code = _look(watching, done, child, view)
+                exit_code = _wait_for_end(watching, done, child, view)
             except KeyboardInterrupt:
                 interrupted = True
                 exit_code = _end(child)
@@ -91,7 +91,7 @@ def watch(
         output = done.result()
         record = live_record(output)
         more = {
-            "watch": {"whose": whose, "numbers": numbers, "command": list(command) if command else None},
+            "watch": {"whose": selection, "numbers": numbers, "command": list(command) if command else None},
             "every_s": every_s,
             "search_every_s": search_every_s,
             "host_state": json.loads(host.report()),
@@ -104,7 +104,7 @@ def watch(
         return results
 
 
-def _whose(
+def _selection(
     port: int | Sequence[int] | None, pid: int | Sequence[int] | None, command: Sequence[str] | None
 ) -> tuple[str, list[int], str]:
     """Which connections, for the core, and a name for the results."""
@@ -120,12 +120,12 @@ def _whose(
 
 
 def _open(
-    whose: str, numbers: list[int], every_s: float, search_every_s: float, duration_s: float | None
+    selection: str, numbers: list[int], every_s: float, search_every_s: float, duration_s: float | None
 ) -> _core.TcpWatch:
     if any(not 0 < n < 2**32 for n in numbers):
         raise PacelineError(f"not a port or a process: {', '.join(map(str, numbers))}")
     try:
-        return _core.TcpWatch(whose, numbers, every_s, search_every_s, duration_s)
+        return _core.TcpWatch(selection, numbers, every_s, search_every_s, duration_s)
     except (ValueError, ProcessLookupError) as error:
         raise PacelineError(str(error)) from None
     except OSError as error:
@@ -151,7 +151,7 @@ def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
         raise CommandError(command, error) from None
 
 
-def _look(
+def _wait_for_end(
     watching: _core.TcpWatch,
     done: Future[_core.RunOutput],
     child: subprocess.Popen[bytes] | None,
@@ -161,9 +161,9 @@ def _look(
     while not done.done():
         if child is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return child.wait(_LOOK_S)
+                return child.wait(_POLL_S)
         else:
-            wait([done], _LOOK_S)
+            wait([done], _POLL_S)
         if view is not None:
             view(json.loads(watching.view()))
     return None
@@ -181,5 +181,5 @@ def _end(child: subprocess.Popen[bytes] | None, *, at_once: bool = False) -> int
         until = time.monotonic() + _GRACE_S
         while time.monotonic() < until:
             with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
-                return child.wait(_LOOK_S)
+                return child.wait(_POLL_S)
     return child.wait()

@@ -12,7 +12,7 @@ from paceline.messages.foreign_text import plain
 from paceline.threads import THREADS
 
 
-class Door:
+class EscapingStream:
     """A text stream that escapes control characters, whoever writes."""
 
     def __init__(self, stream: TextIO, aside: TextIO | None = None) -> None:
@@ -38,13 +38,14 @@ class Door:
 
 @contextlib.contextmanager
 def standing() -> Iterator[None]:
-    """Replaces stdout and stderr by doors within the block."""
+    """Replaces stdout and stderr by escaping streams within the block."""
     before = sys.stdout, sys.stderr
     asides = (before[1], None)
-    doors: list[Any] = [
-        None if stream is None else Door(stream, aside) for stream, aside in zip(before, asides, strict=True)
+    escaping: list[Any] = [
+        None if stream is None else EscapingStream(stream, aside)
+        for stream, aside in zip(before, asides, strict=True)
     ]
-    sys.stdout, sys.stderr = doors
+    sys.stdout, sys.stderr = escaping
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 from paceline.files.paper_folders import PaperError
 from paceline.studies.expression import Expression
 from paceline.studies.paper import Claim, Metric, Study
-from paceline.studies.readings import MOST_DIGITS, Abstract, Cause, CauseKind, Part, Reading
+from paceline.studies.readings import MAX_DIGITS_ERROR, Abstract, Cause, CauseKind, Part, Reading
 from paceline.studies.strict import Table, check_distinct, check_selections, settings, to_expression
 from paceline.studies.verdict import NUMBERS
 
@@ -135,8 +135,10 @@ def _check(where: str, cause: Cause, readings: Sequence[Reading], claims: Mappin
         raise PaperError(f"{where}: needs exactly one of reading, within and instead, which remove the cause")
     if cause.reading is not None and cause.reading not in (keys := [reading.key for reading in readings]):
         raise PaperError(f"{where}.reading: no reading {cause.reading!r}; there are {', '.join(keys)}")
-    if cause.within is not None and not 0 < cause.within <= MOST_DIGITS:
-        raise PaperError(f"{where}.within: must be above 0 and at most {MOST_DIGITS:g}, not {cause.within:g}")
+    if cause.within is not None and not 0 < cause.within <= MAX_DIGITS_ERROR:
+        raise PaperError(
+            f"{where}.within: must be above 0 and at most {MAX_DIGITS_ERROR:g}, not {cause.within:g}"
+        )
     if (cause.within is not None) != (cause.kind is CauseKind.DIGITS):
         raise PaperError(f"{where}: `within` is required by kind digits, and allowed only there")
     if cause.within is not None:

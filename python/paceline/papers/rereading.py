@@ -54,12 +54,12 @@ def run(
     before, total = 0.0, float(sum(one.plan.runs_in_all for one in planned))
     for one in planned:
 
-        def tell(done: float, of: float, before: float = before, one: Planned = one) -> None:
+        def on_progress(done: float, of: float, before: float = before, one: Planned = one) -> None:
             if progress:
                 progress(before + one.plan.runs_in_all * done / max(1.0, of), total)
 
         found[one.reading.key] = reproduction.run(
-            one.paper, runs=runs, workers=workers, executor=executor, store=store, progress=tell
+            one.paper, runs=runs, workers=workers, executor=executor, store=store, progress=on_progress
         ).results
         before += one.plan.runs_in_all
     return found

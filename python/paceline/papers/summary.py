@@ -13,7 +13,7 @@ from paceline.studies.readings import Abstract, Cause, CauseKind, Trial
 from paceline.studies.reproduction import Reproduction
 from paceline.studies.verdict import ABOUT_SHARE, REFUTED, Outcome
 
-NOT_KNOWN = "not known"
+UNKNOWN_CAUSE = "not known"
 
 
 def ours(result: Result) -> str:
@@ -25,18 +25,18 @@ def ours(result: Result) -> str:
     return plus_minus(found)
 
 
-NEAR = "near"
+NEAR_MISS = "near"
 """Off by a little: within 15 % of the published number."""
 
 
 def tally(result: Result) -> str:
-    """The category of a statement: its outcome, or `NEAR`."""
+    """The category of a statement: its outcome, or `NEAR_MISS`."""
     share, outcome = result.off_share, result.verdict.outcome
     near = outcome is Outcome.OFF and share is not None and share <= ABOUT_SHARE
-    return NEAR if near else str(outcome)
+    return NEAR_MISS if near else str(outcome)
 
 
-TALLIES = (Outcome.AGREES, NEAR, Outcome.OFF, Outcome.CONTRADICTS, Outcome.UNDECIDED, Outcome.OPEN)
+TALLIES = (Outcome.AGREES, NEAR_MISS, Outcome.OFF, Outcome.CONTRADICTS, Outcome.UNDECIDED, Outcome.OPEN)
 
 
 def counts(results: list[Result]) -> dict[str, int]:
@@ -100,7 +100,7 @@ def cause_words(reproduction: Reproduction, result: Result) -> str:
     if shown := cause(found):
         return f"Cause ({shown.kind.words}): {shown.says}. Without it the statement agrees."
     tried = [f"{t.cause.says} ({t.outcome} without it)" for t in found if t.outcome is not None]
-    words = f"Cause: {NOT_KNOWN}" + (f"; tried: {'; '.join(tried)}" if tried else "") + "."
+    words = f"Cause: {UNKNOWN_CAUSE}" + (f"; tried: {'; '.join(tried)}" if tried else "") + "."
     waits = [trial.cause.says for trial in found if trial.outcome is None]
     return words + (f" Not tried on this page: {'; '.join(waits)}." if waits else "")
 
@@ -116,7 +116,7 @@ def causes_line(reproduction: Reproduction) -> str:
     unknown = [found for found in tried if cause(found) is None]
     waiting = sum(any(trial.outcome is None for trial in found) for found in unknown)
     if len(unknown) > waiting:
-        parts.append(f"{len(unknown) - waiting} {NOT_KNOWN}")
+        parts.append(f"{len(unknown) - waiting} {UNKNOWN_CAUSE}")
     if waiting:
         parts.append(f"{waiting} not tried here (--readings)")
     return f"Causes of the {len(differ)} that differ, each removed and tried: {', '.join(parts)}."

@@ -27,7 +27,7 @@ from paceline.studies.points import Place
 
 INTERVALS = "intervals.csv"
 """The file of a paper's means in real time."""
-LEAST_RUNS = 2
+MIN_RUNS = 2
 """With fewer runs in real time, a mean has no interval."""
 
 _HEAD = ("study", "series", "level", "metric", "mean", "half_width", "runs")
@@ -184,12 +184,12 @@ def intervals(folder: Path) -> dict[tuple[Place, str], Estimate]:
     for number, row in enumerate(bits.table(folder / INTERVALS, _HEAD) or [], 2):
         try:
             n, mean, half = int(row["runs"]), float(row["mean"]), float(row["half_width"])
-            if n < LEAST_RUNS or not math.isfinite(mean) or not 0 <= half < math.inf:
+            if n < MIN_RUNS or not math.isfinite(mean) or not 0 <= half < math.inf:
                 raise ValueError
         except ValueError:
             raise PaperError(
                 f"{folder / INTERVALS}: line {number}: mean and half_width must be numbers, half_width at least 0, and "
-                f"runs at least {LEAST_RUNS}"
+                f"runs at least {MIN_RUNS}"
             ) from None
         place = Place(row["study"], row["series"], row["level"])
         found[place, row["metric"]] = Estimate.of(

@@ -28,7 +28,7 @@ NAME = "playground.html"
 """The page's file name, in the package and beside the pages that link to it."""
 LONGEST = 64_000
 """The limit on characters of a link; browsers accept some more."""
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 _LARGEST = 64 << 20
 """The limit on bytes that a link may decompress to."""
 
@@ -150,8 +150,8 @@ def of_page(runs: int = 1) -> str:
 
 
 def _with_runs(words: dict[str, str], runs: int) -> str:
-    if not 1 <= runs <= MOST_RUNS:
-        raise ArgumentError(f"runs {runs}: must be 1 to {MOST_RUNS}")
+    if not 1 <= runs <= MAX_RUNS:
+        raise ArgumentError(f"runs {runs}: must be 1 to {MAX_RUNS}")
     return urlencode(words | ({"runs": str(runs)} if runs > 1 else {}))
 
 

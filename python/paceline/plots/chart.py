@@ -32,7 +32,7 @@ FIRST_IN, NEXT_IN = 2.0, 1.5
 """Heights of the first row of panels and of others, in inches."""
 LETTERS_AN_INCH = 13
 """Letters per inch of a label: 8 points, on average."""
-LEAST_RATIO = 8.0
+MIN_LOG_SPAN = 8.0
 """Spans of fewer than three doublings have a linear axis."""
 
 _RC: Any = {
@@ -255,7 +255,7 @@ def is_geometric(values: Sequence[float]) -> bool:
     """Whether sorted values are spaced geometrically: over at least three doublings, their ratios vary less than their
     differences."""
     x = np.array(values, dtype=float)
-    if len(x) < 3 or x.min() <= 0 or x.max() / x.min() < LEAST_RATIO:
+    if len(x) < 3 or x.min() <= 0 or x.max() / x.min() < MIN_LOG_SPAN:
         return False
     even, ratios = np.diff(x), np.diff(np.log(x))
     return bool(ratios.max() / ratios.min() < even.max() / even.min())
@@ -265,13 +265,13 @@ def _is_geometric_up(chart: Chart) -> bool:
     """Whether the measure suits a logarithmic axis: every curve changes by a factor of ten or more, and none is 0."""
     if chart.number is None or not is_geometric([x for x, _ in chart.ticks]):
         return False
-    least = chart.data.select("mean", "low", "median_low").min_horizontal().min()
+    minimum = chart.data.select("mean", "low", "median_low").min_horizontal().min()
     wide = [
         (curve.data["mean"].max() or 0) >= 10 * (curve.data["mean"].min() or 0)  # type: ignore[operator]
         for panel in chart.panels
         for curve in panel.curves
     ]
-    return isinstance(least, float) and least > 0 and all(wide)
+    return isinstance(minimum, float) and minimum > 0 and all(wide)
 
 
 def _curves_of(chart: Chart, curves: Sequence[tuple[Any, ...]]) -> list[Line2D]:

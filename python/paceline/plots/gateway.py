@@ -16,7 +16,7 @@ from paceline.errors import PacelineError
 from paceline.files.file_kinds import seems
 from paceline.plots import style
 
-MOST_NAMED = 6
+MAX_NAMED = 6
 """The number of largest connections with a colour; others are grey."""
 
 Status = dict[str, Any]
@@ -59,7 +59,7 @@ def figure(intervals: Sequence[Status], title: str) -> Figure:
             name = _name(flow)
             size[name] = size.get(name, 0.0) + flow["rate_bps"]
     largest = sorted(size, key=lambda name: -size[name])
-    named = largest if len(largest) <= MOST_NAMED + 1 else largest[:MOST_NAMED]
+    named = largest if len(largest) <= MAX_NAMED + 1 else largest[:MAX_NAMED]
     with mpl.rc_context(style.RC):
         made = style.Shown(figsize=(7.2, 6.4), layout="constrained")
         waits, rates, windows = made.subplots(3, 1, sharex=True)

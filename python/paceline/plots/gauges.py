@@ -21,7 +21,7 @@ from paceline.plots.curves import SCALES
 from paceline.plots.timeline import Key, Kind, Line, Panel, draw_panel, end_of
 from paceline.quantities import UNITS, unit_of
 
-MOST_RUNS = 4
+MAX_RUNS = 4
 """The limit on columns of a figure."""
 _LABELS = {"seed", "flow", "instance", "time_s"}
 
@@ -40,9 +40,9 @@ def gauges(panels: Sequence[Panel]) -> list[str]:
 
 def figure(panels: Sequence[Panel], flows: Sequence[Key] = ()) -> Figure:
     """The figure, with the colours of `timeline.figure`. Raises PacelineError for too many runs or no gauge."""
-    if len(panels) > MOST_RUNS:
+    if len(panels) > MAX_RUNS:
         raise PacelineError(
-            f"{len(panels)} runs are too many for one figure (at most {MOST_RUNS}): plot fewer"
+            f"{len(panels)} runs are too many for one figure (at most {MAX_RUNS}): plot fewer"
         )
     names = gauges(panels)
     if not names:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH_IN, _HEIGHT_IN, _PANEL_IN = 7.16, 2.2, 1.9
 _ACROSS = 3
-_FAR = 100.0
+_LOG_SPAN = 100.0
 """Positive values that span a larger factor have a logarithmic axis."""
 
 
@@ -32,7 +32,7 @@ def figure(hunt: Hunt) -> Shown:
         grid = drawn.add_gridspec(rows + 1, across, height_ratios=[_HEIGHT_IN, *[_PANEL_IN] * rows])
         first: Any = drawn.add_subplot(grid[0, :])
         _over_tries(first, hunt, values)
-        if known and min(known) > 0 and max(known) > _FAR * min(known):
+        if known and min(known) > 0 and max(known) > _LOG_SPAN * min(known):
             first.set_yscale("log")
         for place, axis in enumerate(hunt.axes):
             panel: Any = drawn.add_subplot(grid[1 + place // _ACROSS, place % _ACROSS], sharey=first)

@@ -35,8 +35,10 @@ def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
     """Draws a flow's smoothed RTT."""
     round_trips(axes, line, look, "retransmits", "retransmission")
     if line.count == 1:
-        least = line.data["rtt_min_s"] * 1e3
-        axes.plot(line.data["time_s"], least, color="#B8B8B8", linewidth=0.7, zorder=2, label="least RTT")
+        min_rtt_ms = line.data["rtt_min_s"] * 1e3
+        axes.plot(
+            line.data["time_s"], min_rtt_ms, color="#B8B8B8", linewidth=0.7, zorder=2, label="least RTT"
+        )
 
 
 KIND = Kind("kernel", lambda _span: "smoothed RTT (ms)", draw, ("flow", "instance"))

@@ -17,7 +17,7 @@ from paceline.statistics import Estimate, estimate
 TENTHS = tuple(f"occupancy_{k}" for k in range(10))
 """The columns in the table of queues."""
 
-MOST_QUEUES = 8
+MAX_QUEUES = 8
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ def histograms(results: Results, label: str = "") -> list[Histogram]:
 
 def figure(queues: Sequence[Histogram]) -> Figure:
     """Bars of all queues side by side, tenth by tenth; for several runs with 95 % intervals."""
-    if len(queues) > MOST_QUEUES:
+    if len(queues) > MAX_QUEUES:
         raise PacelineError(
-            f"{len(queues)} queues are too many for a figure (at most {MOST_QUEUES}): plot fewer runs or points"
+            f"{len(queues)} queues are too many for a figure (at most {MAX_QUEUES}): plot fewer runs or points"
         )
     with mpl.rc_context(style.RC):
         made = style.Shown(figsize=(7.2, 3.0), layout="constrained")

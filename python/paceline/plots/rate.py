@@ -7,14 +7,14 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from paceline.plots.timeline import MOST_MEANS, Kind, Line, without
+from paceline.plots.timeline import MAX_MEANS, Kind, Line, without
 
 _BINS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 
 
 def bin_s(span_s: float) -> float:
     """The bin length for a time span: the shortest round one that gives at most 250 bins."""
-    return next((b for b in _BINS_S if span_s / b <= MOST_MEANS + 1e-6), _BINS_S[-1])
+    return next((b for b in _BINS_S if span_s / b <= MAX_MEANS + 1e-6), _BINS_S[-1])
 
 
 _INSTEAD = {"send_rate_bps": "sent", "receive_rate_bps": "received"}

@@ -11,14 +11,14 @@ from matplotlib.figure import Figure
 
 from paceline.errors import PacelineError
 from paceline.plots import KINDS, chart, gauges, sweeps, timeline
-from paceline.plots.sweeps import MOST_PANELS
+from paceline.plots.sweeps import MAX_PANELS
 from paceline.plots.timeline import Panel
 from paceline.results.recordings import GAUGES
 
 if TYPE_CHECKING:
     from paceline.results.results import Results
 
-_MOST_LISTED = 12
+_MAX_LISTED = 12
 """The number of flows that a message names."""
 
 
@@ -59,7 +59,7 @@ def drawn(
     return figure({Path("results"): results}, y, seed, flows or ())
 
 
-def tells(results: Results, kind: str, flows: Collection[str] = ()) -> bool:
+def has_values(results: Results, kind: str, flows: Collection[str] = ()) -> bool:
     """Whether a kind was recorded, for one of these flows if some are named; for logs, whether a connection has a
     value."""
     if kind not in results.recorded():
@@ -109,9 +109,9 @@ def panels(
             title = f"{label}{': ' if values else ''}{values}{number}"
             warmup_s = _warmup_s(results, point, chosen)
             found.append(Panel(title, point, warmup_s, tuple(results.axes), goes_on=not real))
-    if len(found) > MOST_PANELS:
+    if len(found) > MAX_PANELS:
         raise PacelineError(
-            f"{len(found)} panels are too many for a figure (at most {MOST_PANELS}): plot fewer runs or points"
+            f"{len(found)} panels are too many for a figure (at most {MAX_PANELS}): plot fewer runs or points"
         )
     return found
 
@@ -130,8 +130,8 @@ def _of_flows(data: pl.DataFrame, flows: Collection[str], kind: str) -> pl.DataF
 def listed(flows: pl.DataFrame) -> str:
     """The names of a table's flows, as many as fit into a message."""
     there = flows["flow"].unique(maintain_order=True).to_list()
-    rest = len(there) - _MOST_LISTED
-    return ", ".join(there[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(there) - _MAX_LISTED
+    return ", ".join(there[:_MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _warmup_s(results: Results, point: pl.DataFrame, seed: int) -> float:

@@ -17,10 +17,10 @@ from paceline.interval import Kind
 from paceline.results.results import Results
 from paceline.sweeps.compare import SUBJECT, alone, metrics_in
 
-MOST_CURVES = 7
+MAX_CURVES = 7
 """The number of colours."""
-MOST_PANELS = 12
-MOST_APART = 20.0
+MAX_PANELS = 12
+MAX_SCALE_RATIO = 20.0
 """If panels' maxima differ by a larger factor, each has its own scale: in a common one the smallest would look flat."""
 
 
@@ -57,8 +57,8 @@ class Panel:
     @property
     def reach(self) -> float:
         """The largest drawn value."""
-        most = self.data.select("mean", "high", "median_high").max_horizontal().max()
-        return float(most) if isinstance(most, int | float) else 0.0
+        maximum = self.data.select("mean", "high", "median_high").max_horizontal().max()
+        return float(maximum) if isinstance(maximum, int | float) else 0.0
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Chart:
     def alike(self) -> bool:
         """Whether the panels have a common scale."""
         some = [panel.reach for panel in self.panels if panel.reach > 0]
-        return not some or max(some) <= MOST_APART * min(some)
+        return not some or max(some) <= MAX_SCALE_RATIO * min(some)
 
 
 def chart(
@@ -124,7 +124,7 @@ def chart(
         raise PacelineError(f"{along} is the axis: give other paths for the curves")
     rest: list[str] = []
     for column in (*results.axes, *subject):
-        if column in (along, *curves) or _is_told(rows, [along, *curves, *rest], column):
+        if column in (along, *curves) or _is_determined(rows, [along, *curves, *rest], column):
             continue
         # By default, curves are by the other paths, panels by the rows' identity.
         (curves if by is None and column in results.axes else rest).append(column)
@@ -198,7 +198,7 @@ def _along(results: Results, rows: pl.DataFrame) -> str:
     return next((axis for axis in several if axis in results.numbers), several[0])
 
 
-def _is_told(rows: pl.DataFrame, by: Sequence[str], column: str) -> bool:
+def _is_determined(rows: pl.DataFrame, by: Sequence[str], column: str) -> bool:
     """Whether a column is determined by others: it varies with them, or is constant."""
     return rows.select(by).n_unique() == rows.select(*by, column).n_unique()
 
@@ -228,13 +228,13 @@ def _parts(rows: pl.DataFrame, by: Sequence[str]) -> list[tuple[tuple[Any, ...],
 
 def _check_few(panels: Sequence[Panel], curves: Sequence[str], rest: Sequence[str]) -> None:
     many = max(len(panel.curves) for panel in panels)
-    if many > MOST_CURVES:
+    if many > MAX_CURVES:
         raise PacelineError(
-            f"{many} curves by {', '.join(curves)} are too many (at most {MOST_CURVES}): name fewer paths for curves; "
+            f"{many} curves by {', '.join(curves)} are too many (at most {MAX_CURVES}): name fewer paths for curves; "
             "the others get separate panels"
         )
-    if len(panels) > MOST_PANELS:
+    if len(panels) > MAX_PANELS:
         raise PacelineError(
-            f"{len(panels)} panels of {', '.join(rest)} are too many for a figure (at most {MOST_PANELS}): "
+            f"{len(panels)} panels of {', '.join(rest)} are too many for a figure (at most {MAX_PANELS}): "
             "sweep over fewer values, or choose flows"
         )

@@ -14,13 +14,13 @@ from matplotlib.lines import Line2D
 
 from paceline.plots import style
 
-MOST_NAMED = 7
+MAX_NAMED = 7
 """The number of lines in a panel with a colour; the others are grey, and counted in the legend."""
 
-MOST_MEANS = 250
+MAX_MEANS = 250
 """The limit on means of a line over time in a figure."""
 
-MOST_LISTED = 4
+MAX_LISTED = 4
 """The number of undrawn lines that are named below the figure; the others are counted."""
 
 
@@ -172,7 +172,7 @@ def _span(data: pl.DataFrame) -> float:
     if len(times) < 2:
         return 0.0
     apart = times.diff().drop_nulls().median()
-    return max(float(times[-1] - times[0]), MOST_MEANS * float(apart))  # type: ignore[arg-type]
+    return max(float(times[-1] - times[0]), MAX_MEANS * float(apart))  # type: ignore[arg-type]
 
 
 def end_of(data: pl.DataFrame) -> float:
@@ -185,8 +185,8 @@ def end_of(data: pl.DataFrame) -> float:
 
 def _listed(names: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(names))
-    rest = len(distinct) - MOST_LISTED
-    return ", ".join(distinct[:MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(distinct) - MAX_LISTED
+    return ", ".join(distinct[:MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[Key]) -> list[str]:
@@ -199,7 +199,7 @@ def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[Ke
     if panel.goes_on:
         every = [replace(line, data=while_busy(line.data)) for line in every]
     found = [line for line in every if kind.empty is None or not kind.empty(line.data)] or every
-    shown = found if len(found) <= MOST_NAMED else found[: MOST_NAMED - 1]
+    shown = found if len(found) <= MAX_NAMED else found[: MAX_NAMED - 1]
     for line in found[len(shown) :]:
         kind.draw(axes, line, {"color": style.OTHERS, "linewidth": 0.5, "zorder": 1.5}, span)
     handles = []

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from paceline.interval import Kind
-from paceline.plots.sweeps import APART, MOST_APART, Chart
+from paceline.plots.sweeps import APART, MAX_SCALE_RATIO, Chart
 from paceline.quantities import UNITS
 
 _STATISTICS = {"mean": "mean {}", "min": "least {}", "max": "greatest {}", "sd": "{}, standard deviation"}
@@ -59,8 +59,8 @@ def what(chart: Chart) -> str:
     rest = [_WORDS.get(word, word) for word in words if word not in _STATISTICS]
     named = " ".join(rest) or _QUEUES.get(chart.table, chart.table)
     chosen = [chart.labels.get(flow, flow) for flow in chart.flows]
-    whose = "" if "flow" in (chart.x, *chart.by, *chart.rest) else " and ".join(chosen)
-    return statistic.format(f"{named} of {whose}" if whose else named)
+    flow_names = "" if "flow" in (chart.x, *chart.by, *chart.rest) else " and ".join(chosen)
+    return statistic.format(f"{named} of {flow_names}" if flow_names else named)
 
 
 def said(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> str:
@@ -123,7 +123,7 @@ def notes(chart: Chart) -> list[str]:
     some = data.filter(pl.col("values") > 0, pl.col("values") < pl.col("rows"))
     none = data.filter(pl.col("values") == 0)
     if not chart.alike:
-        said.append(f"Panels differ by more than {MOST_APART:g} times: each has its own scale.")
+        said.append(f"Panels differ by more than {MAX_SCALE_RATIO:g} times: each has its own scale.")
     if len(some):
         said.append(f"Note: {len(some)} of {len(data)} points are means over those that have a value.")
     if len(none):

@@ -16,7 +16,7 @@ _LETTER_POINTS = 5.2
 """The mean width of a letter in a tick label, in points."""
 _SLOT = 0.026
 """The widest step between neighbouring slots, as a share of the axis."""
-_ROOM = 0.8
+_USED_SHARE = 0.8
 """The share of the gap between two levels that the slots may take."""
 
 
@@ -80,7 +80,7 @@ class Slots:
         at = sorted({self._to(x) for x in xs})
         span = (at[-1] - at[0]) if len(at) > 1 else 1.0
         gap = min((b - a for a, b in itertools.pairwise(at)), default=span)
-        self._step = min(_SLOT * span, _ROOM * gap / max(1, self._count))
+        self._step = min(_SLOT * span, _USED_SHARE * gap / max(1, self._count))
 
     def _to(self, x: float) -> float:
         return math.log(x) if self._log else x

@@ -457,9 +457,9 @@ def _floor(drawn: Picture, top: float, *, bars: bool, across: bool = False) -> f
     values = [mark.x if across else mark.y for mark in drawn.marks]
     # A bar's end is its value, not a point.
     points = [v for v, mark in zip(values, drawn.marks, strict=True) if mark.name == PUBLISHED or not bars]
-    least = min(values, default=0.0)
-    if least < 0:
-        return min(least * 1.1, -0.04 * top)
+    lowest = min(values, default=0.0)
+    if lowest < 0:
+        return min(lowest * 1.1, -0.04 * top)
     return -0.05 * top if any(value < 0.03 * top for value in points) else 0.0
 
 

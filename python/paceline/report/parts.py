@@ -98,11 +98,11 @@ def real_words(real: RealTime | None) -> str:
     """The accuracy of the runs in real time, in words."""
     if real is None:
         return ""
-    runs, most = len(real.steal), real.budget.runs
+    runs, max_runs = len(real.steal), real.budget.runs
     beside = (
         "one after the other"
-        if most == 1
-        else f"up to {most} side by side, with at most {real.budget.bps / 1e6:g} Mbit/s of links"
+        if max_runs == 1
+        else f"up to {max_runs} side by side, with at most {real.budget.bps / 1e6:g} Mbit/s of links"
     )
     middle = [_time(statistics.median(values)) for values in (real.lag_p50_s, real.lag_p99_s)]
     worst = [_time(max(values)) for values in (real.lag_p50_s, real.lag_p99_s)]

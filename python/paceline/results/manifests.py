@@ -23,13 +23,13 @@ from paceline.messages.foreign_text import line
 from paceline.results.columns import dtype
 from paceline.results.recordings import ALL_SERIES
 
-MOST_SEEDS = 1_000_000
+MAX_SEEDS = 1_000_000
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Whole | Annotated[float, msgspec.Meta(ge=-(2.0**63), lt=2.0**63)] | None
 """Read as an integer; counts measured on real paths may have a decimal point."""
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-Seeds = Annotated[list[Seed], msgspec.Meta(max_length=MOST_SEEDS)]
+Seeds = Annotated[list[Seed], msgspec.Meta(max_length=MAX_SEEDS)]
 Label = bool | Whole | float | str
 Cell = bool | Whole | float | str | None
 Row = dict[str, Cell | list[Any] | dict[str, Cell]]

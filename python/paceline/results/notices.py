@@ -30,7 +30,7 @@ _COUNTED = {"streams-cut": "streams", "transfers-cut": "flows"}
 def noticed(summaries: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """The table of these runs' notices: equal texts are merged, and their cases are summed over all runs."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    told: dict[tuple[str, str], set[int]] = {}
+    runs_with: dict[tuple[str, str], set[int]] = {}
     for k, summary in enumerate(summaries):
         for notice in summary.get("notices", []):
             key = (notice["kind"], notice["text"])
@@ -38,13 +38,15 @@ def noticed(summaries: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
                 key, {"kind": key[0], "text": key[1], "runs": 0, "cases": None, "of": None}
             )
             row["runs"] += 1
-            told.setdefault(key, set()).add(k)
+            runs_with.setdefault(key, set()).add(k)
             for count in ("cases", "of"):
                 if notice.get(count) is not None:
                     row[count] = (row[count] or 0) + notice[count]
     for key, row in found.items():
         if row["of"] is not None:
-            row["of"] += sum(_there(*key, summaries[k]) for k in range(len(summaries)) if k not in told[key])
+            row["of"] += sum(
+                _there(*key, summaries[k]) for k in range(len(summaries)) if k not in runs_with[key]
+            )
     return pl.DataFrame(list(found.values()), schema=SCHEMA)
 
 

@@ -31,7 +31,7 @@ ALL_SERIES = (*REAL_SERIES, "feedback", "reports", "qlog")
 
 RECORD_EVERY_S = 0.02
 """Default recording interval, in seconds."""
-MOST = 1000
+MAX_RUNS = 1000
 """Default limit on a point's runs if a precision is requested."""
 PORT = 5050
 """Port on which `paceline serve` listens, over TCP and UDP."""

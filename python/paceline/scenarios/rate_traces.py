@@ -19,7 +19,7 @@ WRITTEN = ("csv", "mahimahi")
 """Formats that traces can be converted to."""
 OPPORTUNITY_BITS = 1500 * 8
 """The bits of one mahimahi delivery opportunity."""
-MOST_OPPORTUNITIES = 20_000_000
+MAX_OPPORTUNITIES = 20_000_000
 """The limit on mahimahi lines, for writing as for reading."""
 
 
@@ -110,8 +110,8 @@ def as_mahimahi(trace: Trace) -> str:
         instants = np.repeat(np.round(trace.times_s * 1e3).astype(int), counts)
         return "".join(f"{at}\n" for at in instants)
     last_ms = math.ceil(trace.lasts_s * 1e3 - 1e-9)
-    if last_ms * max(1.0, trace.mean_bps / 1e3 / OPPORTUNITY_BITS) > MOST_OPPORTUNITIES:
-        raise PacelineError(f"it would have more than {MOST_OPPORTUNITIES} lines: use a part of the trace")
+    if last_ms * max(1.0, trace.mean_bps / 1e3 / OPPORTUNITY_BITS) > MAX_OPPORTUNITIES:
+        raise PacelineError(f"it would have more than {MAX_OPPORTUNITIES} lines: use a part of the trace")
     edges = np.minimum(np.arange(last_ms + 1) / 1e3, trace.lasts_s)
     whole = np.floor(trace._until(edges) / OPPORTUNITY_BITS + 1e-9).astype(int)
     counts = np.diff(whole)

@@ -15,7 +15,7 @@ from paceline import files
 from paceline._core import Scenario
 from paceline.arguments import checked, plain
 from paceline.errors import ArgumentError, CutShortWarning, PacelineError, ScenarioError, StorageError
-from paceline.files.package_data import find, near, told
+from paceline.files.package_data import find, suggestion, with_requested_names
 from paceline.files.paper_folders import FIGURES, PUBLISHED, READINGS
 from paceline.messages.warn import warn
 
@@ -42,7 +42,7 @@ def load(
     try:
         return _loaded(scenario, values, list((schemes or {}).items()))
     except ScenarioError as error:
-        raise ScenarioError(told(str(error))) from None
+        raise ScenarioError(with_requested_names(str(error))) from None
 
 
 def _loaded(
@@ -65,7 +65,7 @@ def _loaded(
         return _warned(Scenario.load(path, values, classes))
     except ScenarioError as error:
         if not Path(path).exists():
-            raise ScenarioError(f"{error}{near(str(scenario))}") from None
+            raise ScenarioError(f"{error}{suggestion(str(scenario))}") from None
         if is_campaign(path):
             raise PacelineError(
                 f"{scenario}: this is a campaign, which names scenarios: `paceline campaign {scenario}` runs it"
@@ -132,9 +132,9 @@ def _keys(path: str | Path) -> set[str]:
 
 def _warned(scenario: Scenario) -> Scenario:
     for text in scenario.warnings:
-        warn(told(text))
+        warn(with_requested_names(text))
     for text in scenario.cut_short:
-        warn(told(text), CutShortWarning)
+        warn(with_requested_names(text), CutShortWarning)
     return scenario
 
 

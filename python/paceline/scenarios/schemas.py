@@ -12,7 +12,7 @@ from paceline.errors import PacelineError
 KINDS = ("scenario", "campaign", "path")
 """The kinds of files with a schema."""
 
-MOST_TESTS = 10_000
+MAX_TESTS = 10_000
 """The limit on a campaign's tests."""
 
 
@@ -86,7 +86,7 @@ def _campaign(scenario: dict[str, Any]) -> dict[str, Any]:
                 "description": "How often each case runs with each scheme.",
                 "type": "integer",
                 "minimum": 1,
-                "maximum": MOST_TESTS,
+                "maximum": MAX_TESTS,
                 "default": 1,
             },
             "rest": {

@@ -20,7 +20,7 @@ from paceline.errors import PacelineError
 from paceline.messages.argument_names import meant
 from paceline.messages.warn import warn
 
-_ASK_S = 1.0
+_POLL_S = 1.0
 """How often a cluster is queried for its workers."""
 THREADS, PROCESSES, DASK, MPI = "threads", "processes", "dask", "mpi"
 NAMES = (
@@ -155,14 +155,14 @@ class _Threads:
     needed."""
 
     def __init__(self, client: Any) -> None:
-        self._client, self._many, self._asked = client, 0, -math.inf
+        self._client, self._many, self._polled_at = client, 0, -math.inf
 
     def __call__(self) -> int:
-        if time.monotonic() - self._asked > _ASK_S:
+        if time.monotonic() - self._polled_at > _POLL_S:
             # If the scheduler does not answer, the runs themselves fail and say so.
             with contextlib.suppress(OSError):
                 self._many = sum(self._client.nthreads().values())
-            self._asked = time.monotonic()
+            self._polled_at = time.monotonic()
         return self._many
 
 

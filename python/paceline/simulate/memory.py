@@ -25,11 +25,11 @@ def check(scenarios: Sequence[_core.Scenario], at_once: int) -> None:
     flows = max((scenario.instances for scenario in scenarios), default=0)
     if flows * _FLOW * at_once <= _FREE or (free := free_bytes()) is None or flows * _FLOW * at_once <= free:
         return
-    least = flows * _FLOW
-    fewer = f", or {option('workers', max(1, free // least))}" if at_once > 1 and least <= free else ""
+    needed = flows * _FLOW
+    fewer = f", or {option('workers', max(1, free // needed))}" if at_once > 1 and needed <= free else ""
     many = f"{at_once} runs at once of " if at_once > 1 else ""
     raise PacelineError(
-        f"{many}{flows:,} flows need at least {least * at_once / 1e9:.1f} GB, and this process may have "
+        f"{many}{flows:,} flows need at least {needed * at_once / 1e9:.1f} GB, and this process may have "
         f"{free / 1e9:.1f} GB: use fewer flows (`count`){fewer}"
     )
 
@@ -49,12 +49,12 @@ def _of_machine() -> int | None:
 
 
 def _of_group() -> int | None:
-    most, used = ("".join(_lines(_CGROUP / name)) for name in ("memory.max", "memory.current"))
-    if not (most.isdigit() and used.isdigit()):
+    limit, used = ("".join(_lines(_CGROUP / name)) for name in ("memory.max", "memory.current"))
+    if not (limit.isdigit() and used.isdigit()):
         return None
     # The kernel frees cached files that are not in use.
     kept = [line.split()[1] for line in _lines(_CGROUP / "memory.stat") if line.startswith("inactive_file ")]
-    return int(most) - int(used) + sum(map(int, kept))
+    return int(limit) - int(used) + sum(map(int, kept))
 
 
 def _of_limit() -> int | None:
@@ -62,11 +62,11 @@ def _of_limit() -> int | None:
         import resource  # noqa: PLC0415 (not on Windows)
     except ImportError:
         return None
-    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     pages = "".join(_lines(Path("/proc/self/statm"))).split()[:1]
-    if most == resource.RLIM_INFINITY or not pages:
+    if limit == resource.RLIM_INFINITY or not pages:
         return None
-    return most - int(pages[0]) * os.sysconf("SC_PAGE_SIZE")
+    return limit - int(pages[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _lines(path: Path) -> list[str]:

@@ -30,9 +30,9 @@ from paceline.simulate import memory
 from paceline.simulate.executors import ExecutorLike, Opened, opened
 from paceline.simulate.workers import Batches, Crew, Made, Threads, processes
 
-MOST_RUNS = 1_000_000
+MAX_RUNS = 1_000_000
 
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _WORTH_PROCESSES_S = 4.0
 """Runs of Python controllers that take less in total are not worth the second that starting processes takes."""
 
@@ -133,8 +133,8 @@ NEEDS = {
 
 def seeds_from(first: int, runs: int) -> list[int]:
     """`runs` seeds: first, first + 1, ... Raises PacelineError."""
-    if not 1 <= runs <= MOST_RUNS:
-        raise PacelineError(f"the number of runs must be from 1 to {MOST_RUNS}, not {runs}")
+    if not 1 <= runs <= MAX_RUNS:
+        raise PacelineError(f"the number of runs must be from 1 to {MAX_RUNS}, not {runs}")
     if first < 0 or first + runs > 2**63:
         last = "" if runs == 1 else f" to {first + runs - 1}"
         raise PacelineError(f"seeds must be between 0 and {2**63 - 1}, not {first}{last}")
@@ -216,10 +216,10 @@ def _made(
     try:
         while making.waiting or not crew.is_idle():
             making.report(crew)
-            if making.waiting and (many := making.wanted(crew)):
-                crew.hand(making.waiting[:many])
+            if making.waiting and (many := making.batch_size(crew)):
+                crew.submit(making.waiting[:many])
                 del making.waiting[:many]
-            making.take(crew.made(_LOOK_S))
+            making.take(crew.made(_POLL_S))
             crew = making.next_crew(crew)
         making.report(crew)
     except BaseException as error:
@@ -281,9 +281,9 @@ class _Making:
             self._on_trial = partial(self._processes, workers)
         return Threads(1 if in_python else workers, self._make)
 
-    def wanted(self, crew: Crew) -> int:
+    def batch_size(self, crew: Crew) -> int:
         """How many more jobs to hand over: one, while it measures the time that a run takes."""
-        return int(crew.is_idle()) if self._on_trial else crew.wants()
+        return int(crew.is_idle()) if self._on_trial else crew.free_slots()
 
     def next_crew(self, crew: Crew) -> Crew:
         """The crew for the other runs, once the first is done."""

@@ -10,7 +10,7 @@ from typing import Any
 from paceline.arguments import checked
 from paceline.emulator import quic_logs
 from paceline.errors import PacelineError
-from paceline.results.recordings import MOST, RECORD_EVERY_S, Recording
+from paceline.results.recordings import MAX_RUNS, RECORD_EVERY_S, Recording
 from paceline.results.results import Results
 from paceline.results.store import Kept, claim
 from paceline.scenarios.scenario import ScenarioLike, Schemes, load, written
@@ -35,7 +35,7 @@ def run(
     pcap_at: Sequence[str] = (),
     qlog: str | Path | None = None,
     until: str | Sequence[str] = (),
-    most: int = MOST,
+    most: int = MAX_RUNS,
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
@@ -83,7 +83,7 @@ def run(
             "progress": progress,
         }
         if untils:
-            records = run_until([Point(loaded)], seeds[0], untils, least=runs, most=most, **how)
+            records = run_until([Point(loaded)], seeds[0], untils, min_runs=runs, max_runs=most, **how)
             kept.manifest["seeds"] = [record.seed for record in records]
         else:
             captured = None

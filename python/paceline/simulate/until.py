@@ -1,8 +1,8 @@
 """Runs until a number is precise: `--until "goodput_bps 1 %"` adds seeds until its 95 % interval is that narrow.
 
-Stopping at the first narrow interval often stops where the scatter happened to look small. Therefore there are `LEAST`
-runs before the first check, and few checks: between two of them the number of runs grows by at least a tenth. The
-coverage of these intervals was measured: docs/measures.md.
+Stopping at the first narrow interval often stops where the scatter happened to look small. Therefore there are
+`MIN_RUNS` runs before the first check, and few checks: between two of them the number of runs grows by at least a
+tenth. The coverage of these intervals was measured: docs/measures.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from paceline.results.columns import IDENTITY, TABLES, check_metrics
 from paceline.results.results import Results, RunRecord
 from paceline.simulate.points import Point, Progress, run_points, seeds_from
 
-LEAST = 20
+MIN_RUNS = 20
 """Runs before the first check."""
 _UNITS = ("s", "B", "bit/s")
 _STEP = (1.1, 1.5)
@@ -34,7 +34,7 @@ _STEP = (1.1, 1.5)
 class Gap:
     """How far a number is from the requested precision: the widest of its rows."""
 
-    asked: str
+    requested: str
     runs: int
     of: str
     """The row: "film", "bottleneck forward"; empty if there is only one."""
@@ -47,24 +47,24 @@ class Gap:
         return self.ratio <= 1.0
 
     @property
-    def wanted(self) -> int:
+    def needed(self) -> int:
         """About how many runs it needs in all: the half width shrinks with the square root of their number."""
-        least, most = (math.ceil(self.runs * step) for step in _STEP)
-        return most if math.isinf(self.ratio) else max(math.ceil(self.runs * self.ratio**2), least)
+        fewest, limit = (math.ceil(self.runs * step) for step in _STEP)
+        return limit if math.isinf(self.ratio) else max(math.ceil(self.runs * self.ratio**2), fewest)
 
     @property
     def more(self) -> int:
         """How many runs to make before the next check."""
-        return 0 if self.is_closed else min(self.wanted, math.ceil(self.runs * _STEP[1])) - self.runs
+        return 0 if self.is_closed else min(self.needed, math.ceil(self.runs * _STEP[1])) - self.runs
 
     def words(self) -> str:
         """The state, in words."""
         of = f", of {self.of}," if self.of else ""
         if math.isinf(self.ratio):
-            return f'"{self.asked}"{of} has no interval after {self.runs} runs'
+            return f'"{self.requested}"{of} has no interval after {self.runs} runs'
         return (
-            f'the interval of "{self.asked}"{of} is {self.ratio:.2g} times as wide after {self.runs} runs; about '
-            f"{self.wanted} would do"
+            f'the interval of "{self.requested}"{of} is {self.ratio:.2g} times as wide after {self.runs} runs; about '
+            f"{self.needed} would do"
         )
 
 
@@ -175,46 +175,48 @@ def run_until(
     seed: int,
     untils: Sequence[Until],
     *,
-    least: int,
-    most: int,
+    min_runs: int,
+    max_runs: int,
     progress: Progress | None = None,
     **how: Any,
 ) -> list[RunRecord]:
-    """Runs each point until its numbers have the requested precision, with seeds seed, seed + 1, ...: at least `least`
-    runs (and `LEAST`), at most `most`. Records in the order of points, then seeds. Warns of numbers that lack the
-    precision at `most`. `progress` receives an estimate of the total number of runs from the scatter so far. Further
-    arguments are those of `points.run_points`, whose exceptions it raises.
+    """Runs each point until its numbers have the requested precision, with seeds seed, seed + 1, ...: at least
+    `min_runs` (and `MIN_RUNS`), at most `max_runs`. Records in the order of points, then seeds. Warns of numbers that
+    lack the precision at `max_runs`. `progress` receives an estimate of the total number of runs from the scatter so
+    far. Further arguments are those of `points.run_points`, whose exceptions it raises.
     """
-    if least > most:
+    if min_runs > max_runs:
         raise PacelineError(
-            f"{least} runs exceed the limit of {most}: {option('until')} adds runs to the first {option('runs')}; "
-            f"raise {option('most')}, or ask for fewer"
+            f"{min_runs} runs exceed the limit of {max_runs}: {option('until')} adds runs to the first "
+            f"{option('runs')}; raise {option('most')}, or ask for fewer"
         )
-    if most < LEAST:
-        raise PacelineError(f"at most {most} runs: precision needs {LEAST} at least, before the first check")
+    if max_runs < MIN_RUNS:
+        raise PacelineError(
+            f"at most {max_runs} runs: precision needs {MIN_RUNS} at least, before the first check"
+        )
     made: list[list[RunRecord]] = [[] for _ in points]
-    wanted = dict.fromkeys(range(len(points)), min(max(least, LEAST), most))
+    numbers = dict.fromkeys(range(len(points)), min(max(min_runs, MIN_RUNS), max_runs))
     later = 0
-    while wanted:
+    while numbers:
         before, ahead = sum(map(len, made)), later
         next_ones = [
             replace(points[i], seeds=tuple(seeds_from(seed + len(made[i]), many)))
-            for i, many in wanted.items()
+            for i, many in numbers.items()
         ]
 
-        def tell(done: float, total: float, before: int = before, ahead: int = ahead) -> None:
+        def on_progress(done: float, total: float, before: int = before, ahead: int = ahead) -> None:
             if progress:
                 progress(before + done, before + total + ahead)
 
-        records = iter(run_points(next_ones, [], progress=tell, **how))
-        for i, many in wanted.items():
+        records = iter(run_points(next_ones, [], progress=on_progress, **how))
+        for i, many in numbers.items():
             made[i] += itertools.islice(records, many)
-        gaps = {i: widest(untils, made[i]) for i in wanted}
-        short = {i: gap for i, gap in gaps.items() if not gap.is_closed and len(made[i]) >= most}
+        gaps = {i: widest(untils, made[i]) for i in numbers}
+        short = {i: gap for i, gap in gaps.items() if not gap.is_closed and len(made[i]) >= max_runs}
         for gap in short.values():
-            warn(f"{gap.words()}, and the limit is {most} runs")
-        wanted = {
-            i: min(gap.more, most - len(made[i]))
+            warn(f"{gap.words()}, and the limit is {max_runs} runs")
+        numbers = {
+            i: min(gap.more, max_runs - len(made[i]))
             for i, gap in gaps.items()
             if not gap.is_closed and i not in short
         }

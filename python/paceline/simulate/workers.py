@@ -33,7 +33,7 @@ _GRACE_S = 10.0
 
 BATCH_S = 2.0
 """Target duration of a batch: long enough that handing it over costs little, short enough that losing it does too."""
-_MOST_BATCH = 10_000
+_MAX_BATCH = 10_000
 """A run returns some kilobytes, so a batch returns some ten megabytes."""
 _AHEAD = 2
 """Runs queued per thread, including the one that it executes."""
@@ -52,10 +52,10 @@ class Made:
 class Crew(Protocol):
     """Workers that make runs, which are identified by their numbers."""
 
-    def wants(self) -> int:
+    def free_slots(self) -> int:
         """How many more jobs it can take now."""
 
-    def hand(self, numbers: Sequence[int]) -> None:
+    def submit(self, numbers: Sequence[int]) -> None:
         """Accepts those jobs."""
 
     def is_idle(self) -> bool:
@@ -82,11 +82,11 @@ class Threads:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix=THREADS)
         self._running: dict[Future[Made], tuple[int, _core.Watch]] = {}
 
-    def wants(self) -> int:
+    def free_slots(self) -> int:
         # one more than each worker runs, so that none waits for the next
         return _AHEAD * self._workers - len(self._running)
 
-    def hand(self, numbers: Sequence[int]) -> None:
+    def submit(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             watch = _core.Watch()
             self._running[self._pool.submit(self._one, number, watch)] = (number, watch)
@@ -173,7 +173,7 @@ def _arrow(table: pl.DataFrame) -> bytes:
 
 
 @dataclass
-class _Handed:
+class _RunningBatch:
     """A batch in progress."""
 
     numbers: list[int]
@@ -198,7 +198,7 @@ class Batches:
         """`renew` replaces an executor that broke when it lost a worker. `run_s` is the duration of a run, if known."""
         self._opened, self._executor, self._jobs, self._renew = opened, opened.executor, jobs, renew
         self._keep, self._record, self._every_s = keep, record, record_every_s
-        self._running: dict[Future[Answer], _Handed] = {}
+        self._running: dict[Future[Answer], _RunningBatch] = {}
         self._run_s = run_s
 
     def _size(self) -> int:
@@ -206,26 +206,26 @@ class Batches:
         if self._run_s is None:
             return 1
         batch_s = self._opened.batch_s or BATCH_S
-        return max(1, min(_MOST_BATCH, round(batch_s / max(self._run_s, 1e-6))))
+        return max(1, min(_MAX_BATCH, round(batch_s / max(self._run_s, 1e-6))))
 
-    def wants(self) -> int:
+    def free_slots(self) -> int:
         free = self._opened.queue() - len(self._running)
         return max(0, free) * self._size()
 
-    def hand(self, numbers: Sequence[int]) -> None:
+    def submit(self, numbers: Sequence[int]) -> None:
         size = self._size()
         if self._opened.batch_s is None:
             # Divide what is left among all workers: the last batches are smaller.
             free = max(1, self._opened.queue() - len(self._running))
             size = max(1, min(size, -(-len(numbers) // free)))
         for first in range(0, len(numbers), size):
-            self._submit(_Handed(list(numbers[first : first + size])))
+            self._submit(_RunningBatch(list(numbers[first : first + size])))
 
-    def _submit(self, handed: _Handed) -> None:
+    def _submit(self, running: _RunningBatch) -> None:
         scenarios: list[_core.Scenario] = []
         places: dict[int, int] = {}
         jobs = []
-        for number in handed.numbers:
+        for number in running.numbers:
             scenario, seed, _ = self._jobs(number)
             if id(scenario) not in places:
                 places[id(scenario)] = len(scenarios)
@@ -241,7 +241,7 @@ class Batches:
                 f"the executor has lost a worker and makes no more runs ({why}): it may be out of memory. Repeat the "
                 "call with out to resume"
             ) from error
-        self._running[future] = handed
+        self._running[future] = running
 
     def is_idle(self) -> bool:
         return not self._running
@@ -249,9 +249,9 @@ class Batches:
     def made(self, timeout_s: float) -> list[Made]:
         finished, _ = wait(self._running, timeout=timeout_s, return_when=FIRST_COMPLETED)
         done: list[Made] = []
-        lost: list[_Handed] = []
+        lost: list[_RunningBatch] = []
         for future in finished:
-            handed = self._running.pop(future)
+            running = self._running.pop(future)
             try:
                 done += self._taken(future.result())
             except PacelineError:
@@ -262,19 +262,19 @@ class Batches:
                         f"a worker cannot make runs ({error}): Paceline {_core.version()} has to be installed where "
                         "they are made"
                     ) from error
-                if handed.tries >= _TRIES:
+                if running.tries >= _TRIES:
                     raise PacelineError(
-                        f"a worker was lost {handed.tries} times at the same {len(handed.numbers)} runs ({error}): "
+                        f"a worker was lost {running.tries} times at the same {len(running.numbers)} runs ({error}): "
                         "it may be out of memory"
                     ) from error
-                lost.append(_Handed(handed.numbers, handed.tries + 1))
+                lost.append(_RunningBatch(running.numbers, running.tries + 1))
         if lost and self._renew is not None:
             # All jobs of a broken executor are lost.
-            lost += [_Handed(handed.numbers, handed.tries + 1) for handed in self._running.values()]
+            lost += [_RunningBatch(running.numbers, running.tries + 1) for running in self._running.values()]
             self._running.clear()
             self._executor = self._renew()
-        for handed in lost:
-            self._submit(handed)
+        for running in lost:
+            self._submit(running)
         return done
 
     def _taken(self, answer: Answer) -> Iterator[Made]:

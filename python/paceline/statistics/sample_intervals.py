@@ -31,7 +31,7 @@ from paceline.statistics import CONFIDENCE, t_quantile, welch_degrees
 Array = NDArray[np.float64]
 Ends = tuple[float, float]
 
-LEAST_RUNS = 5
+MIN_RUNS = 5
 """Below this, nothing is judged."""
 FEW_RUNS = 10
 """Below this, Student's t is taken at `STRICT`, for skewed measures at `STRICTEST`: there is no better method."""
@@ -67,14 +67,14 @@ class Sample:
     """Run by run; for an expression over runs the jackknife's pseudo-values."""
     steady: bool = True
     """Whether the measure is an average over many packets or a long time: see `interval.steady`."""
-    least: float = -math.inf
+    minimum: float = -math.inf
     """The minimum that a run can have."""
-    most: float = math.inf
+    maximum: float = math.inf
     """The maximum that a run can have."""
     about: float | None = None
     """The value over all runs, if it is not the mean of the values (for a ratio of means, for example)."""
     yes_no: bool = False
-    """Whether each run says no (`least`) or yes (`most`), and the mean is a share of the runs."""
+    """Whether each run says no (`minimum`) or yes (`maximum`), and the mean is a share of the runs."""
     lacking: bool = False
     """Whether leaving out one of the runs leaves no value: then there is no interval either."""
     own: tuple[float, ...] = ()
@@ -120,27 +120,27 @@ class Sample:
         """Why there is no interval."""
         if self.lacking:
             return "it has no value without one of the runs"
-        return f"{self.n} run{'s' if self.n > 1 else ''}: it takes {LEAST_RUNS}"
+        return f"{self.n} run{'s' if self.n > 1 else ''}: it takes {MIN_RUNS}"
 
     @property
     def yes(self) -> int:
         """For yes/no runs: how many are yes."""
-        return sum(value == self.most for value in self.values)
+        return sum(value == self.maximum for value in self.values)
 
     @functools.cached_property
     def basis(self) -> Basis:
         """The method of the interval."""
-        if self.n < LEAST_RUNS or self.lacking:
+        if self.n < MIN_RUNS or self.lacking:
             return Basis.FEW
         others = self.usual[1]
         if self.yes_no or (not self.steady and others < RARE and 5 * others <= self.n):
             return Basis.COUNTS
         if self.sd == 0:
             return Basis.CERTAIN
-        return Basis.T if self.calm or self.n < FEW_RUNS else Basis.BOOTSTRAP
+        return Basis.T if self.is_unskewed or self.n < FEW_RUNS else Basis.BOOTSTRAP
 
     @property
-    def calm(self) -> bool:
+    def is_unskewed(self) -> bool:
         """Whether neither the measure nor these values are skewed."""
         return self.steady and abs(self.skewness) < SKEW[self.n >= SURE_SKEW_RUNS]
 
@@ -155,7 +155,7 @@ class Sample:
         """The confidence of the t interval."""
         if self.n >= FEW_RUNS:
             return CONFIDENCE
-        return STRICT if self.calm else STRICTEST
+        return STRICT if self.is_unskewed else STRICTEST
 
     @functools.cached_property
     def interval(self) -> Ends | None:
@@ -174,19 +174,21 @@ class Sample:
                 below, above = self._studentised(None)
                 error = self.sd / math.sqrt(self.n)
                 low, high = self.mean - above * error, self.mean - below * error
-        return max(low, self.least), min(high, self.most)
+        return max(low, self.minimum), min(high, self.maximum)
 
     def _of_counts(self) -> Ends:
         if self.yes_no:
             low, high = share_interval(self.yes, self.n)
-            return self.least + low * (self.most - self.least), self.least + high * (self.most - self.least)
+            return self.minimum + low * (self.maximum - self.minimum), self.minimum + high * (
+                self.maximum - self.minimum
+            )
         usual, others = self.usual
         share = share_interval(others, self.n)[1]
 
         def end(bound: float) -> float:
             return usual if bound == usual else usual + share * (bound - usual)
 
-        return end(self.least), end(self.most)
+        return end(self.minimum), end(self.maximum)
 
     def _studentised(self, runs: int | None) -> Ends:
         """The interval of the deviation of a resampled mean in its own standard errors: from the sample's mean, or from
@@ -203,8 +205,8 @@ class Sample:
             found = np.where(error > 0, away / error, np.sign(away) * np.inf)
         below, above = _ends(np.where(np.isnan(found), 0.0, found), STRICT)
         # If one run lies far from the others, resamples without it have almost no standard error.
-        most = t_quantile(STRICTEST, self.n - 1)
-        return max(below, -most), min(above, most)
+        limit = t_quantile(STRICTEST, self.n - 1)
+        return max(below, -limit), min(above, limit)
 
     def of_others(self, runs: int, sd: float | None = None) -> Ends:
         """How far the mean of `runs` foreign runs lies from this one if both have the same distribution: below and
@@ -251,12 +253,12 @@ def _welch(a: float, m: int, b: float, n: int) -> float:
     return welch_degrees(a, m, b, n) if a + b else max(m, n) - 1.0
 
 
-def fisher(least: int, runs: int, others: int, n: int) -> float:
-    """The probability that at least `least` of the marked runs are among the first `runs` of `runs` + `n`, given
-    `least` + `others` marked ones in all (Fisher's exact test)."""
-    total, all_runs = least + others, runs + n
+def fisher(marked: int, runs: int, others: int, n: int) -> float:
+    """The probability that at least `marked` of the marked runs are among the first `runs` of `runs` + `n`, given
+    `marked` + `others` marked ones in all (Fisher's exact test)."""
+    total, all_runs = marked + others, runs + n
     ways = math.comb(all_runs, total)
     if ways == 0:
         return 0.0
-    counts = range(least, min(runs, total) + 1)
+    counts = range(marked, min(runs, total) + 1)
     return sum(math.comb(runs, k) * math.comb(n, total - k) for k in counts if total - k <= n) / ways

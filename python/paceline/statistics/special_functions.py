@@ -13,7 +13,7 @@ from paceline.errors import ArgumentError
 
 _EPSILON = 2.0**-53
 _TINY = 1e-300
-_MOST_STEPS = 100_000
+_MAX_STEPS = 100_000
 
 
 def incomplete(a: float, b: float, x: float) -> float:
@@ -31,7 +31,7 @@ def _below(a: float, b: float, x: float) -> float:
     front = math.exp(a * math.log(x) + b * math.log1p(-x) - _log_beta(a, b)) / a
     c, d = 1.0, 1 / _not_zero(1 - (a + b) * x / (a + 1))
     fraction = d
-    for m in range(1, _MOST_STEPS):
+    for m in range(1, _MAX_STEPS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         change = 1.0

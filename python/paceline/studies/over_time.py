@@ -100,8 +100,8 @@ def _averaged(times: Array, values: Array, metric: Metric, every_s: float) -> Ar
 
 def _alike(ours: Array, others: Array) -> Array:
     """min / max of two values, row by row; nan if both are zero."""
-    least, most = np.minimum(ours, others), np.maximum(ours, others)
-    ratio: Array = np.divide(least, most, out=np.full(len(most), np.nan), where=most > 0)
+    smaller, larger = np.minimum(ours, others), np.maximum(ours, others)
+    ratio: Array = np.divide(smaller, larger, out=np.full(len(larger), np.nan), where=larger > 0)
     return ratio
 
 

@@ -112,8 +112,8 @@ class Metric:
         mean, half = ours.mean or 0.0, ours.half_width or 0.0
         if self.field is None:
             return half, half
-        most = 100.0 if self.unit == "%" else math.inf
-        return min(half, max(0.0, mean)), min(half, max(0.0, most - mean))
+        maximum = 100.0 if self.unit == "%" else math.inf
+        return min(half, max(0.0, mean)), min(half, max(0.0, maximum - mean))
 
 
 @dataclass(frozen=True)

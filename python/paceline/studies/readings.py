@@ -76,7 +76,7 @@ class CauseKind(StrEnum):
         }[self]
 
 
-MOST_DIGITS = 0.05
+MAX_DIGITS_ERROR = 0.05
 """The largest relative error that may be put down to printed digits."""
 
 
@@ -91,7 +91,7 @@ class Cause:
     reading: str | None = None
     """The reading without the cause."""
     within: float | None = None
-    """The allowed relative deviation of our value from the published number, at most `MOST_DIGITS`."""
+    """The allowed relative deviation of our value from the published number, at most `MAX_DIGITS_ERROR`."""
     instead: Mapping[str, str] | None = None
     """Claim -> the claim for the paper's statement on the same thing elsewhere."""
 

@@ -375,7 +375,7 @@ def _run(
         nonlocal before, ended
         whole = sum(len(point.seeds or own_seeds) for point in what) * worth[world]
 
-        def tell(done: float, of: float) -> None:
+        def on_progress(done: float, of: float) -> None:
             if progress:
                 progress(before + whole * done / of, total)
 
@@ -391,7 +391,7 @@ def _run(
                 record=recorded.kinds if recorded else in_all,
                 record_every_s=recorded.every_s if recorded else planned.real_every_s,
                 store=store,
-                progress=tell,
+                progress=on_progress,
             )
         except Interrupted as stop:
             all_runs = sum(counts[world] for world in World if real_time or world is World.SIMULATED)

@@ -29,14 +29,14 @@ def sample(
     value, values, each = found.value, found.mean_of, tuple(found.each)
     if not math.isfinite(value):
         return Sample((), own=each)
-    least, most = reach(expression.body, metrics)
+    minimum, maximum = reach(expression.body, metrics)
     values = None if values is None else _snapped(values, value, found.grain)
     about = None if values is None or math.isclose(math.fsum(values) / runs, value) else value
-    calm = all(is_steady(metrics[name], metrics) for name in expression.names if name in metrics)
+    steady = all(is_steady(metrics[name], metrics) for name in expression.names if name in metrics)
     if values is None:
-        return Sample((value,), calm, least, most, lacking=runs > 1, own=each)
+        return Sample((value,), steady, minimum, maximum, lacking=runs > 1, own=each)
     yes_no = is_share(expression.body)
-    return Sample(tuple(values), calm, least, most, about, yes_no=yes_no, own=each)
+    return Sample(tuple(values), steady, minimum, maximum, about, yes_no=yes_no, own=each)
 
 
 def _snapped(values: list[float], value: float, grain: float) -> list[float]:
@@ -93,8 +93,12 @@ def reach(node: ast.expr, metrics: Mapping[str, Metric]) -> Ends:
         case ast.Call(func=ast.Name(id=name), args=[argument]) if name in INSIDE:
             found = reach(argument, metrics)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
-            (low, high), (least, most) = reach(left, metrics), reach(right, metrics)
-            found = (low + least, high + most) if isinstance(op, ast.Add) else (low - most, high - least)
+            (low, high), (other_low, other_high) = reach(left, metrics), reach(right, metrics)
+            found = (
+                (low + other_low, high + other_high)
+                if isinstance(op, ast.Add)
+                else (low - other_high, high - other_low)
+            )
         case ast.BinOp(
             left=left, op=ast.Mult() | ast.Div() as op, right=ast.Constant(value=int() | float() as by)
         ):

@@ -34,7 +34,7 @@ from paceline.quantities import figures
 from paceline.statistics import CONFIDENCE, t_quantile
 from paceline.statistics.sample_intervals import (
     FEW_RUNS,
-    LEAST_RUNS,
+    MIN_RUNS,
     RARE_RUNS,
     STRICT,
     Basis,
@@ -74,7 +74,7 @@ REFUTED = (Outcome.OFF, Outcome.CONTRADICTS)
 
 ABOUT_SHARE = 0.15
 """The allowed relative deviation from a number called approximate."""
-MOST_RUNS = 10_000
+MAX_RUNS = 10_000
 """The limit on advised numbers of runs."""
 
 
@@ -148,7 +148,7 @@ def judge(published: Published, ours: Sample | None) -> Verdict:
     runs = settling(published, ours)
     if runs is None:
         return found
-    many = f"about {runs:,} runs" if runs <= MOST_RUNS else f"more than {MOST_RUNS:,} runs"
+    many = f"about {runs:,} runs" if runs <= MAX_RUNS else f"more than {MAX_RUNS:,} runs"
     return Verdict(Outcome.UNDECIDED, f"{found.because}; {many} would settle it", runs)
 
 
@@ -218,7 +218,7 @@ def _counted(published: Published, ours: Sample, says: str) -> Verdict:
     """The verdict if nearly all runs have one value: how many differ, here and, at least, in the paper's runs."""
     value, slack, runs = published.value or 0.0, published.slack, published.runs
     low, high = ours.interval or (-math.inf, math.inf)
-    if value - slack > ours.most or value + slack < ours.least:
+    if value - slack > ours.maximum or value + slack < ours.minimum:
         return Verdict(Outcome.OFF, f"{says}; no run can have that much")
     if value - slack <= low and high <= value + slack:
         return Verdict(Outcome.AGREES, says)
@@ -230,48 +230,53 @@ def _counted(published: Published, ours: Sample, says: str) -> Verdict:
         if (
             runs is not None
             and not published.sd  # its runs are not all equal
-            and runs >= LEAST_RUNS
+            and runs >= MIN_RUNS
             and ours.n >= 2 * runs
             and share <= share_interval(0, runs)[1]
         ):
             return Verdict(Outcome.AGREES, f"{says}, as none of {runs} in the paper")
         return Verdict(Outcome.UNDECIDED, says)
-    least = _least_others(published, ours, runs or 1)
-    if abs(value - ours.mean) > slack and fisher(least, runs or 1, others, ours.n) <= (1 - CONFIDENCE) / 2:
-        return Verdict(Outcome.OFF, f"{says}, and {least} or more of {_runs(runs or 1)} in the paper")
+    fewest = _min_others(published, ours, runs or 1)
+    if abs(value - ours.mean) > slack and fisher(fewest, runs or 1, others, ours.n) <= (1 - CONFIDENCE) / 2:
+        return Verdict(Outcome.OFF, f"{says}, and {fewest} or more of {_runs(runs or 1)} in the paper")
     return Verdict(Outcome.UNDECIDED, says)
 
 
 def _shared(published: Published, ours: Sample, says: str) -> Verdict:
     """The verdict on a share of runs: how many are yes, here and in the paper's runs."""
-    value, slack, runs, span = published.value or 0.0, published.slack, published.runs, ours.most - ours.least
-    low, high = ours.interval or (ours.least, ours.most)
+    value, slack, runs, span = (
+        published.value or 0.0,
+        published.slack,
+        published.runs,
+        ours.maximum - ours.minimum,
+    )
+    low, high = ours.interval or (ours.minimum, ours.maximum)
     if runs is None:
         beyond = low > value + slack or high < value - slack
         return Verdict(Outcome.OFF if beyond else Outcome.UNDECIDED, says)
 
     def count(of: float, rounded: Callable[[float], int]) -> int:
-        return min(max(rounded((of - ours.least) / span * runs), 0), runs)
+        return min(max(rounded((of - ours.minimum) / span * runs), 0), runs)
 
     theirs = count(value, round)
     # Of the counts that the printed number allows, take the one nearest to ours.
-    fewest = min(theirs, count(value - slack - 1e-9 * span, math.ceil))
-    most = max(theirs, count(value + slack + 1e-9 * span, math.floor))
+    lowest = min(theirs, count(value - slack - 1e-9 * span, math.ceil))
+    highest = max(theirs, count(value + slack + 1e-9 * span, math.floor))
     says += f"; {ours.yes} of {ours.n} runs, and {theirs} of {runs} in the paper"
-    p = min(fisher(fewest, runs, ours.yes, ours.n), fisher(runs - most, runs, ours.n - ours.yes, ours.n))
+    p = min(fisher(lowest, runs, ours.yes, ours.n), fisher(runs - highest, runs, ours.n - ours.yes, ours.n))
     if abs(value - ours.mean) > slack and p <= (1 - CONFIDENCE) / 2:
         return Verdict(Outcome.OFF, says)
-    least, greatest = (ours.least + span * end for end in share_interval(theirs, runs))
-    within = least - slack <= low and high <= greatest + slack and ours.n >= 2 * runs
+    lower, upper = (ours.minimum + span * end for end in share_interval(theirs, runs))
+    within = lower - slack <= low and high <= upper + slack and ours.n >= 2 * runs
     return Verdict(Outcome.AGREES if within else Outcome.UNDECIDED, says)
 
 
-def _least_others(published: Published, ours: Sample, runs: int) -> int:
+def _min_others(published: Published, ours: Sample, runs: int) -> int:
     """The minimum number of the paper's runs with another value than our usual one: enough for its mean, and enough
     that they have no more scatter than printed (by Cauchy's inequality, the squares of k others with this mean sum to
     at least runs^2 away^2 / k)."""
     value, usual = published.value or 0.0, ours.usual[0]
-    bound = ours.most if value > usual else ours.least
+    bound = ours.maximum if value > usual else ours.minimum
     away = abs(value - usual) - published.slack
     counts = [1.0, runs * away / abs(bound - usual) if math.isfinite(bound) else 0.0]
     if published.sd is not None:
@@ -299,9 +304,9 @@ def settling(published: Published, ours: Sample) -> int | None:
         both = math.hypot(theirs, t / math.sqrt(n))
         return off > slack + both or off + t / math.sqrt(n) <= slack + theirs
 
-    low = high = max(ours.n + 1, LEAST_RUNS if ours.steady else RARE_RUNS)
+    low = high = max(ours.n + 1, MIN_RUNS if ours.steady else RARE_RUNS)
     while not settled(high):
-        if high > MOST_RUNS:
+        if high > MAX_RUNS:
             return high
         low, high = high, 2 * high
     while high - low > max(1, high // 20):

@@ -16,7 +16,7 @@ from paceline.studies import points
 from paceline.studies.paper import Claim, Paper, Series, Study, World
 from paceline.studies.points import Place
 from paceline.studies.verdict import Kind, Published
-from paceline.suite.suite import MOST_RUNS, Case, Subject, Suite
+from paceline.suite.suite import MAX_RUNS, Case, Subject, Suite
 from paceline.suite.suite_folders import SUITE
 
 
@@ -124,7 +124,7 @@ def _paper(suite: Suite, studies: dict[str, Study], found: Sequence[Claim]) -> P
         claims=tuple(found),
         findings=(),
         runs=suite.runs,
-        emulated_runs=MOST_RUNS,
+        emulated_runs=MAX_RUNS,
         real_record=tuple(sorted({str(m.table) for m in suite.metrics.values() if m.table in SERIES})),
         file=SUITE,
     )

@@ -63,13 +63,11 @@ def _testcase(parts: Tree.Element, result: Result, answer: Answer, checked: Chec
     elif checked.verdict.outcome is Outcome.FAIL:
         failure = Tree.SubElement(case, "failure", message=_text(because), type="threshold")
         failure.text = _text(
-            f"asked: {words.asked(checked)} ({checked.check.source})\nagain: {answer.command}"
+            f"asked: {words.required(checked)} ({checked.check.source})\nagain: {answer.command}"
         )
     elif checked.verdict.outcome is Outcome.UNDECIDED:
         Tree.SubElement(case, "skipped", message=_text(f"undecided: {because}"))
-    output = (
-        f"{checked.check.says}\nmeasured: {words.ours(checked)}\nasked: {words.asked(checked) or 'nothing'}"
-    )
+    output = f"{checked.check.says}\nmeasured: {words.ours(checked)}\nasked: {words.required(checked) or 'nothing'}"
     Tree.SubElement(case, "system-out").text = _text(f"{output}\nagain: {answer.command}")
 
 

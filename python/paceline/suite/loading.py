@@ -17,7 +17,7 @@ from paceline.studies.paper import Metric, Settings, World
 from paceline.studies.strict import Table, check_distinct, check_selections, read_toml, settings
 from paceline.suite import sim_specs
 from paceline.suite.compiled import study
-from paceline.suite.suite import MOST_RUNS, Case, Check, Kind, Section, Subject, Suite
+from paceline.suite.suite import MAX_RUNS, Case, Check, Kind, Section, Subject, Suite
 from paceline.suite.suite_folders import SUITE, SuiteError, find
 from paceline.suite.verdict import Rule, Threshold
 
@@ -69,8 +69,8 @@ def load(name_or_path: str, specs: Path | None = None) -> Suite:
         raise SuiteError(f"{name}: needs exactly one section, for the cases of the specifications")
     if not cases and not from_specs:
         raise SuiteError(f"{name}: needs at least one [[case]]")
-    if not 1 <= suite.runs <= MOST_RUNS:
-        raise SuiteError(f"{about.where}.runs: must be 1 to {MOST_RUNS}, not {suite.runs}")
+    if not 1 <= suite.runs <= MAX_RUNS:
+        raise SuiteError(f"{about.where}.runs: must be 1 to {MAX_RUNS}, not {suite.runs}")
     if not suite.default:
         raise SuiteError(f"{about.where}.default: needs at least one {kind}")
     check_distinct(name, "case", [case.key for case in cases])

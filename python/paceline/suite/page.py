@@ -43,7 +43,7 @@ def render(result: Result, pictures: dict[str, Picture] | None = None, *, opened
         seeds=made.seeds,
         summed=words.summed(result),
         counts={str(outcome): count for outcome, count in result.counts().items()},
-        said={str(outcome): text for outcome, text in words.SAID.items()},
+        said={str(outcome): text for outcome, text in words.VERBS.items()},
         sections=sections,
         again=result.command,
         provenance=made.provenance,
@@ -105,7 +105,7 @@ def _rows(answers: list[Answer]) -> list[dict[str, Any]]:
             {
                 "says": check.says,
                 "label": check.label,
-                "asked": words.asked(of_each[0][1]),
+                "asked": words.required(of_each[0][1]),
                 "source": words.sourced(check.source),
                 "found": [
                     {

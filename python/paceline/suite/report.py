@@ -51,7 +51,7 @@ def _case(answers: list[Answer], *, several: bool, kind: str) -> Iterable[str]:
                     *subject,
                     f"{checked.check.says} ({checked.check.label})",
                     found or words.ours(checked),
-                    words.asked(checked) or "–",
+                    words.required(checked) or "–",
                     f"{checked.verdict.outcome}: {checked.verdict.because}",
                     words.sourced(checked.check.source) or "–",
                 ]

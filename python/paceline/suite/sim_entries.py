@@ -23,13 +23,13 @@ class Entries:
     def text(self, key: str) -> str:
         return self.found[key][1] if key in self.found else ""
 
-    def whole(self, key: str, least: int, most: int, default: int = 0) -> int:
+    def whole(self, key: str, minimum: int, maximum: int, default: int = 0) -> int:
         if not self.text(key):
             return default
         value = self.text(key)
         # int() also accepts other scripts' digits, and has a limit on their number
-        if not re.fullmatch(r"[0-9]{1,18}", value) or not least <= int(value) <= most:
-            raise self.error(key, f"must be a whole number from {least} to {most}, not {value[:60]!r}")
+        if not re.fullmatch(r"[0-9]{1,18}", value) or not minimum <= int(value) <= maximum:
+            raise self.error(key, f"must be a whole number from {minimum} to {maximum}, not {value[:60]!r}")
         return int(value)
 
     def rate(self, key: str) -> float:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from paceline.studies.paper import Settings
 from paceline.suite.sim_entries import MINUTE_US, Entries, rate_of
 
-MOST_STEPS, MOST_IN_BURST = 1000, 1_000_000
+MAX_STEPS, MAX_IN_BURST = 1000, 1_000_000
 _FOR_EVER = 10**18
 _SUSPENDED = "1 bit/s"
 """Picoquic suspends a link at rate 0."""
-_LINK, _BACK = "link.bottleneck", "link.bottleneck.backward"
+_LINK, _BACKWARD = "link.bottleneck", "link.bottleneck.backward"
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def settings(entries: Entries, horizon_us: int, why: list[str]) -> Settings:
     )
     if any(phase.up_gbps != phase.down_gbps for phase in phases):
         made += (
-            (f"{_BACK}.rate_schedule", course.said("rate", lambda p: _rate(p.up_gbps))),
-            *_queue(_BACK, course, lambda p: p.up_gbps),
+            (f"{_BACKWARD}.rate_schedule", course.said("rate", lambda p: _rate(p.up_gbps))),
+            *_queue(_BACKWARD, course, lambda p: p.up_gbps),
         )
     return made + _jitter(course, why) + _losses(course, why)
 
@@ -83,9 +83,9 @@ class _Course:
             phase = self.phases[i % len(self.phases)]
             yield at_us, phase
             at_us, i = at_us + phase.us, i + 1
-            if i > MOST_STEPS:
+            if i > MAX_STEPS:
                 raise self.entries.error(
-                    "link_scenario", f"more than {MOST_STEPS} phases in {self.horizon_us} us"
+                    "link_scenario", f"more than {MAX_STEPS} phases in {self.horizon_us} us"
                 )
 
     def steps(self, of: Callable[[Phase], str]) -> list[tuple[int, str]]:
@@ -141,7 +141,7 @@ def _jitter(course: _Course, why: list[str]) -> Settings:
     if steps == [(0, "")]:
         return ()
     said = ("", steps[0][1]) if len(steps) == 1 else ("_schedule", _schedule("variation", steps))
-    return tuple((f"{link}.delay_variation{said[0]}", said[1]) for link in (_LINK, _BACK))
+    return tuple((f"{link}.delay_variation{said[0]}", said[1]) for link in (_LINK, _BACKWARD))
 
 
 def _losses(course: _Course, why: list[str]) -> Settings:
@@ -150,7 +150,7 @@ def _losses(course: _Course, why: list[str]) -> Settings:
     made: Settings = ()
     ways: list[tuple[str, Callable[[Phase], float]]] = [
         (_LINK, lambda p: p.down_gbps),
-        (_BACK, lambda p: p.up_gbps),
+        (_BACKWARD, lambda p: p.up_gbps),
     ]
     for link, gbps in ways:
         kinds = {(p.lost, p.between, gbps(p)) for p in course.phases if p.lost}
@@ -225,8 +225,8 @@ def _list(entries: Entries, text: str, named: list[str], whole: Phase, why: list
                 numbers[letter] = int(value or 1)
                 if letter in "LQJ" and numbers[letter] > MINUTE_US:
                     raise entries.error("link_scenario", f"{word}: at most {MINUTE_US} us")
-                if letter == "B" and numbers[letter] > MOST_IN_BURST:
-                    raise entries.error("link_scenario", f"{word}: at most {MOST_IN_BURST} packets")
+                if letter == "B" and numbers[letter] > MAX_IN_BURST:
+                    raise entries.error("link_scenario", f"{word}: at most {MAX_IN_BURST} packets")
             else:
                 raise entries.error(
                     "link_scenario",

@@ -19,7 +19,7 @@ from paceline.suite.suite import Case, Check
 from paceline.suite.suite_folders import SuiteError
 from paceline.suite.verdict import Rule, Threshold
 
-MOST_FILES, MOST_BYTES = 1000, 65536
+MAX_FILES, MAX_BYTES = 1000, 65536
 _HOUR_US = 3600 * 10**6
 
 SCHEMES = {
@@ -33,7 +33,7 @@ SCHEMES = {
 """Paceline's names of picoquic's controllers."""
 
 
-_KNOWN = frozenset(
+_KNOWN_KEYS = frozenset(
     [
         "main_cc_algo",
         "main_cc_options",
@@ -72,8 +72,8 @@ def cases(folder: Path, section: str) -> tuple[Case, ...]:
     if not folder.is_dir():
         raise SuiteError(f"--specs {folder}: no such folder")
     paths = sorted(path for path in folder.iterdir() if path.suffix == ".txt" and path.is_file())
-    if not 1 <= len(paths) <= MOST_FILES:
-        raise SuiteError(f"--specs {folder}: 1 to {MOST_FILES} specifications (*.txt), not {len(paths)}")
+    if not 1 <= len(paths) <= MAX_FILES:
+        raise SuiteError(f"--specs {folder}: 1 to {MAX_FILES} specifications (*.txt), not {len(paths)}")
     return tuple(case(path, section) for path in paths)
 
 
@@ -85,11 +85,11 @@ def case(path: Path, section: str) -> Case:
         )
     try:
         with files.opened(path) as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise SuiteError(f"cannot read {path}: {error.strerror}") from None
-    if len(data) > MOST_BYTES:
-        raise SuiteError(f"{path}: more than {MOST_BYTES} bytes: this is not a specification")
+    if len(data) > MAX_BYTES:
+        raise SuiteError(f"{path}: more than {MAX_BYTES} bytes: this is not a specification")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -258,7 +258,7 @@ def _entries(text: str, name: str) -> Entries:
 
 def _known(entries: Entries, why: list[str]) -> None:
     """Appends to `why` the unknown keys and what connections do not support."""
-    why += [f"{key}: not known here" for key in entries.found if key not in _KNOWN]
+    why += [f"{key}: not known here" for key in entries.found if key not in _KNOWN_KEYS]
     for key in ("seed_cwin", "seed_rtt"):
         if entries.whole(key, 0, 10**12) > 0:
             why.append(f"{key}: careful resume (a remembered window) is not supported")

@@ -64,7 +64,7 @@ class Subject:
         return tuple(found)
 
 
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 """The limit on runs of a point."""
 AS_SPECIFIED = "as-specified"
 """The subject of a suite from specifications that keeps each one's controller."""

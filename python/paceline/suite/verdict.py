@@ -95,9 +95,10 @@ def _interval(threshold: Threshold, ours: Sample) -> Verdict:
     within = threshold.is_reached(low) and threshold.is_kept(high)
     beyond = not (threshold.is_kept(low) and threshold.is_reached(high))
     if well == ours.n and (counted or (within and ours.may_lack)):
-        most = 100 * share_interval(0, ours.n)[1]
+        max_percent = 100 * share_interval(0, ours.n)[1]
         return Verdict(
-            Outcome.PASS, f"each of {ours.n} runs is {threshold.said}; at most {most:.0f} % of all are not"
+            Outcome.PASS,
+            f"each of {ours.n} runs is {threshold.said}; at most {max_percent:.0f} % of all are not",
         )
     if ours.may_lack and (well if beyond else within):
         says = (

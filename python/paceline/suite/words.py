@@ -6,7 +6,7 @@ from paceline.report.numbers import plus_minus
 from paceline.suite.running import Answer, Checked, Result
 from paceline.suite.verdict import Outcome, Rule
 
-SAID = {
+VERBS = {
     Outcome.PASS: "pass",
     Outcome.FAIL: "fail",
     Outcome.UNDECIDED: "undecided",
@@ -24,7 +24,7 @@ def ours(checked: Checked) -> str:
     return f"{number} {unit}{comma}{same}"
 
 
-def asked(checked: Checked) -> str:
+def required(checked: Checked) -> str:
     """The threshold, with its unit and rule; empty without one."""
     threshold = checked.check.threshold
     if threshold is None:

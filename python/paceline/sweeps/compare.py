@@ -25,7 +25,7 @@ from paceline.scenarios.scenario import ScenarioLike, Schemes, load, written
 from paceline.simulate.executors import ExecutorLike
 from paceline.simulate.points import Progress, run_points, seeds_from
 from paceline.statistics import CONFIDENCE, Estimate, holm, paired_difference
-from paceline.statistics.sample_intervals import LEAST_RUNS
+from paceline.statistics.sample_intervals import MIN_RUNS
 from paceline.sweeps.sweep import grid
 
 DEFAULT_METRICS = (
@@ -171,7 +171,7 @@ def differences(
                     "high": d.estimate.high,
                     # A difference that is equal for all seeds needs no test, which would make the correction stricter.
                     "p": None
-                    if d.estimate.low == d.estimate.high == 0 or d.estimate.n < LEAST_RUNS
+                    if d.estimate.low == d.estimate.high == 0 or d.estimate.n < MIN_RUNS
                     else d.p_value,
                     **dict(zip(_COUNTS, (*sides[0], *sides[1]), strict=True)),
                     "kind": _kind(d.estimate).value,
@@ -210,8 +210,8 @@ def _worth_comparing(results: Results, table: str, measure: str, means: pl.DataF
 
 def alone(results: Results) -> list[str]:
     """The groups of one flow, whose Jain index is meaningless."""
-    most = results.groups.group_by("group").agg(pl.col("flows").max())
-    return most.filter(pl.col("flows") < 2)["group"].to_list()
+    largest = results.groups.group_by("group").agg(pl.col("flows").max())
+    return largest.filter(pl.col("flows") < 2)["group"].to_list()
 
 
 def _named(axes: Sequence[str], point: Sequence[Any]) -> str:

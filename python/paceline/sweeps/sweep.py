@@ -9,7 +9,7 @@ from typing import Any
 from paceline.arguments import checked
 from paceline.axes import Vary, check_set, combinations, recorded
 from paceline.errors import PacelineError
-from paceline.results.recordings import MOST, RECORD_EVERY_S, Recording
+from paceline.results.recordings import MAX_RUNS, RECORD_EVERY_S, Recording
 from paceline.results.results import Results
 from paceline.results.store import Kept
 from paceline.scenarios.scenario import ScenarioLike, Schemes, load, written
@@ -54,7 +54,7 @@ def sweep(
     shard: tuple[int, int] = (1, 1),
     executor: ExecutorLike | None = None,
     until: str | Sequence[str] = (),
-    most: int = MOST,
+    most: int = MAX_RUNS,
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
@@ -102,7 +102,7 @@ def sweep(
             "executor": executor,
         }
         if untils:
-            records = run_until(points, seeds[0], untils, least=runs, most=most, **how)
+            records = run_until(points, seeds[0], untils, min_runs=runs, max_runs=most, **how)
             kept.manifest["seeds"] = sorted({record.seed for record in records})
         else:
             records = run_points(points, seeds, shard=part, **how)

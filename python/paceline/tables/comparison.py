@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from paceline.quantities import digits, scale, unit_of
-from paceline.statistics.sample_intervals import LEAST_RUNS
+from paceline.statistics.sample_intervals import MIN_RUNS
 from paceline.tables.layout import Column, Layout, fits
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def left_out(comparison: Comparison) -> list[str]:
 def verdict(comparison: Comparison) -> str:
     """The tables' conclusion, in words."""
     rows, runs = comparison.table, len(comparison.results.seeds)
-    if runs < LEAST_RUNS:
-        return f"{runs} runs are too few to tell differences from chance: at least {LEAST_RUNS} are needed."
+    if runs < MIN_RUNS:
+        return f"{runs} runs are too few to tell differences from chance: at least {MIN_RUNS} are needed."
     # A measure that is equal in every run has no test, and does not count for the correction.
     tested, real = rows["p_holm"].drop_nulls().len(), int(rows["real"].sum() or 0)
     same = rows["real"].drop_nulls().len() - tested

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.segment import Segment
 
 from paceline.messages.foreign_text import plain
-from paceline.messages.streams import Door
+from paceline.messages.streams import EscapingStream
 
 
 class Plain(Console):
@@ -19,7 +19,7 @@ class Plain(Console):
     def file(self) -> Any:
         """The output stream."""
         file = super().file
-        return file.stream if isinstance(file, Door) else file
+        return file.stream if isinstance(file, EscapingStream) else file
 
     @file.setter
     def file(self, to: IO[str]) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import polars as pl
 
 from paceline.interval import Interval, Kind, interval
-from paceline.quantities import decimals_of, outward, quantity, scale
+from paceline.quantities import decimals_of, quantity, round_up, scale
 from paceline.results.columns import IDENTITY
 from paceline.results.results import Results
 from paceline.tables.layout import Column, Layout
 
-MOST_ROWS = 30
-MOST_NOTICES = 4
+MAX_ROWS = 30
+MAX_NOTICES = 4
 """The limit on notices of one kind."""
 
 _DROPS = [
@@ -110,7 +110,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
 """Measures and their headings; in a narrow terminal the first stand in the first table."""
 _OF_ONE_RUN = {"packets_sent", "late_packets", "frames_sent"}
 """Counts that are shown for a single run; for means over several runs shares are clearer."""
-_IF_THERE = {"late_share", "stall_share"}
+_IF_NONZERO = {"late_share", "stall_share"}
 """Shown whenever they have a value, even zero: a stream has one of the two."""
 _ALWAYS = {
     "goodput_bps",
@@ -148,10 +148,10 @@ def notices(results: Results) -> list[str]:
     total, columns = len(results.runs), ["text", "runs", "cases", "of"]
     said = []
     for alike in results.notices.partition_by("kind", maintain_order=True):
-        for text, runs, cases, of in alike.head(MOST_NOTICES).select(columns).iter_rows():
+        for text, runs, cases, of in alike.head(MAX_NOTICES).select(columns).iter_rows():
             said.append(f"Note: {text}{_how_many(runs, total, cases, of)}")
-        if len(alike) > MOST_NOTICES:
-            said.append(f"Note: {len(alike) - MOST_NOTICES} more notices of this kind; --out writes all.")
+        if len(alike) > MAX_NOTICES:
+            said.append(f"Note: {len(alike) - MAX_NOTICES} more notices of this kind; --out writes all.")
     return said
 
 
@@ -199,7 +199,7 @@ def _table(results: Results, name: str, title: str) -> Layout | None:
     who = ["flow", "instance", "cc"] if name in ("flows", "frames", "arrivals") else list(IDENTITY[name])
     several = len(results.records) > 1
     parts = data.partition_by(who, maintain_order=True)
-    shown = parts[:MOST_ROWS]
+    shown = parts[:MAX_ROWS]
     lonely = _lonely(data) if "instance" in who else set()
     first = {
         "queues": "link",
@@ -251,7 +251,7 @@ def worth(data: pl.DataFrame, measure: str) -> bool:
     if measure == "frames_complete":
         # the share is clearer, if it is known
         return _some_unknown(data, "frames_sent") and data[measure].null_count() < len(data)
-    if measure in _IF_THERE:
+    if measure in _IF_NONZERO:
         return data[measure].null_count() < len(data)
     return measure in _ALWAYS or any(v not in (None, 0) for v in data[measure])
 
@@ -321,7 +321,7 @@ def _between(measure: str, middle: float | None, low: float | None, high: float 
     middle, low, high = middle / factor, low / factor, high / factor
     decimals = decimals_of(high - low)
     # Keep a lower end above 0 from being rounded to 0.
-    low, high = -outward(-low, decimals) or low, outward(high, decimals)
+    low, high = -round_up(-low, decimals) or low, round_up(high, decimals)
     between, first, last = (_rounded(value, decimals) for value in (middle, low, high))
     return f"{between} {brackets[0]}{first} to {last}{brackets[1]} {unit}".rstrip()
 

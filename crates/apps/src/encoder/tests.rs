@@ -36,7 +36,7 @@ fn frames(encoder: &mut Encoder, count: usize) -> Vec<(f64, u64)> {
 #[test]
 fn section_5_frames_have_their_share_of_the_rate_and_a_laplace_law() {
     let mut encoder = encoder(MODEL);
-    encoder.aim(Rate(1_000_000), Time::ZERO);
+    encoder.set_target_rate(Rate(1_000_000), Time::ZERO);
     let frames = frames(&mut encoder, 30_000);
     assert!(frames[0].0 == 1.0 && (frames[29_999].0 - 1.0 - 29_999.0 / 30.0).abs() < 1e-8);
     // 4167 bytes with the headers of 3 packets
@@ -51,7 +51,7 @@ fn section_5_frames_have_their_share_of_the_rate_and_a_laplace_law() {
 #[test]
 fn uniform_sizes_lie_within_their_bound() {
     let mut encoder = encoder(EncoderModel { jitter: 0.2, jitter_law: JitterLaw::Uniform, header: Size(0), ..MODEL });
-    encoder.aim(Rate(1_000_000), Time::ZERO);
+    encoder.set_target_rate(Rate(1_000_000), Time::ZERO);
     let mut share: Vec<f64> = frames(&mut encoder, 30_000).iter().map(|frame| frame.1 as f64 / 4166.7).collect();
     share.sort_by(f64::total_cmp);
     // each tenth of the draws lies in its tenth of the range
@@ -75,8 +75,8 @@ fn section_5_3_intervals_have_a_laplace_law_too() {
     assert!(together.abs() < 0.05 * 2.0 * 0.15 * 0.15, "one draw has nothing to do with the next: {together}");
     let mut wild = self::encoder(EncoderModel { interval_jitter: 1.0, ..MODEL });
     let times: Vec<f64> = frames(&mut wild, 3000).iter().map(|f| f.0).collect();
-    let least = times.windows(2).map(|two| (two[1] - two[0]) * 30.0).fold(f64::MAX, f64::min);
-    assert!((least - 0.1).abs() < 1e-6, "{least}");
+    let min_interval = times.windows(2).map(|two| (two[1] - two[0]) * 30.0).fold(f64::MAX, f64::min);
+    assert!((min_interval - 0.1).abs() < 1e-6, "{min_interval}");
 }
 
 #[test]
@@ -98,13 +98,13 @@ fn section_6_recorded_frames_follow_the_target_without_headers() {
     let ladder = Ladder::new(rungs.into(), 20).unwrap();
     let mut encoder = encoder(MODEL).playing(ladder);
     let expected = |rate: f64, frame: usize| rate / 240.0 + frame as f64;
-    encoder.aim(Rate(200_000 + 240 * 40), Time::ZERO);
+    encoder.set_target_rate(Rate(200_000 + 240 * 40), Time::ZERO);
     for (at, frame) in frames(&mut encoder, 120).iter().zip((0..100).chain(20..40)) {
         assert!((at.1 as f64 - expected(200e3, frame)).abs() < 2.0, "{frame}: {at:?}");
     }
     encoder.request_key(encoder.next_wake().unwrap());
     assert!((frames(&mut encoder, 1)[0].1 as f64 - expected(200e3, 0)).abs() < 2.0);
-    encoder.aim(Rate(300_000 + 240 * 40), Time(9_000_000_000));
+    encoder.set_target_rate(Rate(300_000 + 240 * 40), Time(9_000_000_000));
     assert!((frames(&mut encoder, 1)[0].1 as f64 - expected(300e3, 1)).abs() < 2.0);
 }
 
@@ -119,7 +119,7 @@ fn section_5_2_an_abrupt_change_begins_a_burst() {
         frames(encoder, count).iter().map(|frame| wire(frame.1) / (rate / 240.0)).collect()
     };
     frames(&mut encoder, 10); // the key frame and those that compensate for it, at 100 kbit/s
-    encoder.aim(Rate(1_000_000), Time::ZERO);
+    encoder.set_target_rate(Rate(1_000_000), Time::ZERO);
     let found = shares(&mut encoder, 9, 1e6);
     let expected = (8.0 - 13_500.0 / mean) / 7.0;
     assert!((found[0] - 13_500.0 / mean).abs() < 1e-3, "{found:?}");
@@ -127,9 +127,9 @@ fn section_5_2_an_abrupt_change_begins_a_burst() {
     assert!((found[8] - 1.0).abs() < 1e-3 && (found[..8].iter().sum::<f64>() - 8.0).abs() < 1e-2, "{found:?}");
     // exactly half is not abrupt, in either direction; a mean frame above the burst's size is not reduced
     let at = |ms: u64| Time(ms * 1_000_000);
-    encoder.aim(Rate(1_500_000), at(1000));
+    encoder.set_target_rate(Rate(1_500_000), at(1000));
     assert!(shares(&mut encoder, 1, 1.5e6)[0] < 1.01);
-    encoder.aim(Rate(700_000), at(2000));
+    encoder.set_target_rate(Rate(700_000), at(2000));
     assert!((shares(&mut encoder, 1, 0.7e6)[0] - 13_500.0 * 240.0 / 0.7e6).abs() < 1e-3);
 }
 
@@ -138,14 +138,14 @@ fn section_5_a_change_is_followed_by_none_for_the_reaction_time() {
     let mut encoder = encoder(MODEL);
     let at = |ms: u64| Time(ms * 1_000_000);
     assert_eq!(encoder.rate, Rate(100_000), "the least at first");
-    encoder.aim(Rate(500_000), at(0));
-    encoder.aim(Rate(600_000), at(199));
+    encoder.set_target_rate(Rate(500_000), at(0));
+    encoder.set_target_rate(Rate(600_000), at(199));
     assert_eq!(encoder.rate, Rate(500_000));
-    encoder.aim(Rate(700_000), at(200));
+    encoder.set_target_rate(Rate(700_000), at(200));
     assert_eq!(encoder.rate, Rate(700_000));
-    encoder.aim(Rate(9_000_000), at(400));
+    encoder.set_target_rate(Rate(9_000_000), at(400));
     assert_eq!(encoder.rate, MODEL.max_rate);
-    encoder.aim(Rate(0), at(600));
+    encoder.set_target_rate(Rate(0), at(600));
     assert_eq!(encoder.rate, MODEL.min_rate);
 }
 
@@ -153,7 +153,7 @@ fn section_5_a_change_is_followed_by_none_for_the_reaction_time() {
 fn key_frames_are_large_and_made_up_for() {
     let model = EncoderModel { key_interval: Span::from_secs(1), key_size: 4.0, jitter: 0.0, ..MODEL };
     let mut encoder = encoder(model);
-    encoder.aim(Rate(1_000_000), Time::ZERO);
+    encoder.set_target_rate(Rate(1_000_000), Time::ZERO);
     let frames = frames(&mut encoder, 60);
     let sizes: Vec<u64> = frames.iter().map(|f| f.1).collect();
     assert_eq!(sizes[0], payload(4.0 * 1e6 / 240.0, 1460.0, 40.0) as u64);
@@ -186,14 +186,14 @@ fn a_key_frame_comes_on_request_but_not_twice_in_300_ms() {
     let keys = |encoder: &mut Encoder, count| {
         let made = (0..count).filter(|_| {
             frames(encoder, 1);
-            encoder.made_key()
+            encoder.last_is_key_frame()
         });
         made.count()
     };
     assert_eq!(keys(&mut encoder, 30), 1, "the first");
     encoder.request_key(at(1990));
     frames(&mut encoder, 1);
-    assert!(encoder.made_key());
+    assert!(encoder.last_is_key_frame());
     encoder.request_key(at(2289));
     assert_eq!(keys(&mut encoder, 30), 0);
     encoder.request_key(at(2290));
@@ -204,12 +204,12 @@ fn a_key_frame_comes_on_request_but_not_twice_in_300_ms() {
 fn frames_are_skipped_while_the_senders_queue_is_too_long() {
     let mut encoder = encoder(EncoderModel { max_queue: Span::from_millis(500), ..MODEL });
     frames(&mut encoder, 3);
-    encoder.press(Span::from_millis(501));
+    encoder.on_queueing_delay(Span::from_millis(501));
     for n in 3..6 {
         let now = encoder.next_wake().unwrap();
         assert_eq!((now, encoder.next_action(now)), (encoder.capture(n), Action::Wait));
     }
-    encoder.press(Span::from_millis(500));
+    encoder.on_queueing_delay(Span::from_millis(500));
     assert_eq!(frames(&mut encoder, 1)[0].0, encoder.capture(6).as_secs_f64());
     assert_eq!((encoder.captured(), encoder.skipped()), (4, 3));
 }
@@ -217,13 +217,13 @@ fn frames_are_skipped_while_the_senders_queue_is_too_long() {
 #[test]
 fn no_frame_is_less_than_a_tenth_of_its_share() {
     let mut wild = encoder(EncoderModel { jitter: 1.0, ..MODEL });
-    wild.aim(Rate(1_000_000), Time::ZERO);
-    let least = frames(&mut wild, 3000).iter().map(|frame| frame.1).min();
+    wild.set_target_rate(Rate(1_000_000), Time::ZERO);
+    let min_size = frames(&mut wild, 3000).iter().map(|frame| frame.1).min();
     // a tenth of 4167 bytes, less a header
-    assert_eq!(least, Some(376));
+    assert_eq!(min_size, Some(376));
     // a key frame of eight frames' size leaves nothing for the next seven
     let mut keys = encoder(EncoderModel { key_size: 8.0, jitter: 0.0, ..MODEL });
-    keys.aim(Rate(1_000_000), Time::ZERO);
+    keys.set_target_rate(Rate(1_000_000), Time::ZERO);
     assert_eq!(frames(&mut keys, 8)[7].1, 376);
 }
 

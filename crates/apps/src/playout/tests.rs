@@ -9,7 +9,7 @@ fn ms(n: u64) -> Time {
 }
 
 /// Frames of three packets every 40 ms; packet `n` arrives at `now`. Frames in `keys` are key frames.
-fn come(buffer: &mut FrameBuffer, n: u64, now: Time, keys: &[u64]) {
+fn arrive(buffer: &mut FrameBuffer, n: u64, now: Time, keys: &[u64]) {
     let frame = n / 3;
     let part = if keys.contains(&frame) { Part::Key } else { Part::Delta };
     let packet =
@@ -21,7 +21,7 @@ fn come(buffer: &mut FrameBuffer, n: u64, now: Time, keys: &[u64]) {
 fn play(frames: u64, lost: &[u64], keys: &[u64]) -> FrameBuffer {
     let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
     for n in (0..frames * 3).filter(|n| !lost.contains(n)) {
-        come(&mut buffer, n, ms(n / 3 * 40 + 50), keys);
+        arrive(&mut buffer, n, ms(n / 3 * 40 + 50), keys);
     }
     buffer
 }
@@ -48,15 +48,15 @@ fn a_sample_tells_of_what_was_shown_by_then() {
     let model = PlayoutModel { min_margin: Span::from_millis(100), ..MODEL };
     let mut buffer = FrameBuffer::new(model, Time::ZERO);
     for n in 0..30 {
-        come(&mut buffer, n, ms(n / 3 * 40 + 50), &[0]);
+        arrive(&mut buffer, n, ms(n / 3 * 40 + 50), &[0]);
     }
     // all have arrived at 410 ms; frame n is shown at 150 + 40 n ms
     let untouched = buffer.clone();
-    let [frames, mean, most, stands] = buffer.sample(ms(420));
+    let [frames, mean, max, stands] = buffer.sample(ms(420));
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-6, "{found} {expected}");
     near(frames, 7.0);
     near(mean, 0.150);
-    near(most, 0.150);
+    near(max, 0.150);
     near(stands, 0.030);
     near(buffer.sample(ms(500))[0], 2.0);
     let [frames, mean, _, stands] = buffer.sample(ms(800));
@@ -73,14 +73,14 @@ fn a_frame_is_decoded_when_the_one_before_is() {
     let before = counts(&buffer, ms(5000));
     assert_eq!((before.shown, before.waiting, before.undecodable), (4, 5, 0), "frame 4 lacks its first packet");
     assert_eq!(buffer.next_wake(), ms(4 * 40 + 50 + 300), "asked for 300 ms after the gap showed");
-    come(&mut buffer, 12, ms(600), &[0]);
+    arrive(&mut buffer, 12, ms(600), &[0]);
     let after = counts(&buffer, ms(5000));
     assert_eq!((after.shown, after.waiting, buffer.next_wake()), (10, 0, Time::NEVER));
     // due at 160 + 50 ms; then the mean is 128 ms and the deviation 62.4 ms: at 200 + 377.6 ms; from then on after 600
     // ms
     assert_eq!(after.late, 2);
-    let came: u64 = (0..6).map(|frame| 600 - (210 + frame * 40)).sum();
-    assert!(after.buffered > Span::from_millis(came));
+    let buffered: u64 = (0..6).map(|frame| 600 - (210 + frame * 40)).sum();
+    assert!(after.buffered > Span::from_millis(buffered));
 }
 
 #[test]
@@ -103,10 +103,10 @@ fn a_key_frame_whose_beginning_is_in_doubt_is_not_whole() {
 #[test]
 fn a_key_frame_is_asked_for_again_each_200_ms_until_one_comes() {
     let mut buffer = play(5, &[3], &[0]);
-    assert_eq!((buffer.next_wake(), buffer.asks(ms(389))), (ms(390), false));
-    assert!(buffer.asks(ms(390)) && !buffer.asks(ms(589)) && buffer.asks(ms(590)));
+    assert_eq!((buffer.next_wake(), buffer.take_key_request(ms(389))), (ms(390), false));
+    assert!(buffer.take_key_request(ms(390)) && !buffer.take_key_request(ms(589)) && buffer.take_key_request(ms(590)));
     for n in 15..18 {
-        come(&mut buffer, n, ms(600), &[0, 5]);
+        arrive(&mut buffer, n, ms(600), &[0, 5]);
     }
     assert_eq!(buffer.next_wake(), Time::NEVER);
     assert_eq!(counts(&buffer, ms(5000)).shown, 2);
@@ -117,7 +117,7 @@ fn a_key_frame_is_asked_for_again_each_200_ms_until_one_comes() {
 fn the_margin_is_four_times_the_mean_deviation() {
     let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
     for n in 0..6000 {
-        come(&mut buffer, n, ms(n / 3 * 40 + 50 + n / 3 % 2 * 20), &[0]);
+        arrive(&mut buffer, n, ms(n / 3 * 40 + 50 + n / 3 % 2 * 20), &[0]);
     }
     let report = buffer.report(ms(100_000));
     let last = report.delays[report.delays.len() * 9 / 10].as_secs_f64();
@@ -127,7 +127,7 @@ fn the_margin_is_four_times_the_mean_deviation() {
         let model = PlayoutModel { min_margin: Span::from_millis(min), max_margin: Span::from_millis(max), ..MODEL };
         let mut buffer = FrameBuffer::new(model, Time::ZERO);
         for n in 0..6000 {
-            come(&mut buffer, n, ms(n / 3 * 40 + 50 + n / 3 % 2 * 20), &[0]);
+            arrive(&mut buffer, n, ms(n / 3 * 40 + 50 + n / 3 % 2 * 20), &[0]);
         }
         let delays = buffer.report(ms(100_000)).delays;
         (delays[delays.len() / 2].as_secs_f64() * 1000.0).round()
@@ -150,13 +150,13 @@ fn another_clock_changes_no_play_out() {
         }
         (buffer.report(ms(20_000)), buffer.min_delay().unwrap())
     };
-    let (one, least) = report(0);
-    assert_eq!(least, Offset(50_000_000));
+    let (one, min_delay) = report(0);
+    assert_eq!(min_delay, Offset(50_000_000));
     // decisions are the same, and so are times except for rounding
     let near = |a: i64, b: i64| (a - b).abs() < 100;
     for ahead in [-1i64 << 40, -450_000_000, 450_000_000, 1 << 40] {
         let (other, of_other) = report(ahead);
-        let [(a, of_a), (b, of_b)] = [(&one, least), (&other, of_other)];
+        let [(a, of_a), (b, of_b)] = [(&one, min_delay), (&other, of_other)];
         let [PlayoutReport { buffered: waited, .. }, PlayoutReport { buffered, .. }] =
             [a, b].map(|it| it.playout.unwrap());
         let same = PlayoutReport { buffered: waited, ..b.playout.unwrap() };
@@ -202,14 +202,14 @@ fn what_its_sender_gave_up_is_no_part_of_the_next_frame() {
         }
         buffer
     };
-    let goes_on = play(Part::Key);
-    let report = counts(&goes_on, ms(1000));
+    let decoding = play(Part::Key);
+    let report = counts(&decoding, ms(1000));
     assert_eq!((report.shown, report.keys, report.undecodable, report.buffered), (2, 2, 0, Span::ZERO));
-    assert_eq!(goes_on.next_wake(), Time::NEVER);
-    let stands = play(Part::Delta);
-    let report = counts(&stands, ms(1000));
+    assert_eq!(decoding.next_wake(), Time::NEVER);
+    let blocked = play(Part::Delta);
+    let report = counts(&blocked, ms(1000));
     assert_eq!(
-        (report.shown, report.undecodable, stands.next_wake()),
+        (report.shown, report.undecodable, blocked.next_wake()),
         (1, 1, ms(130 + 300)),
         "a key frame is asked for"
     );
@@ -236,14 +236,14 @@ proptest! {
         }
         arrivals.sort_unstable();
         let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
-        let mut came = vec![[false; 3]; frames as usize];
-        let mut asked = 0;
+        let mut arrived = vec![[false; 3]; frames as usize];
+        let mut requests = 0;
         for &(at, n) in arrivals.iter().filter(|(at, _)| *at <= end) {
-            came[(n / 3) as usize][(n % 3) as usize] = true;
-            asked += u32::from(buffer.asks(ms(at)));
-            come(&mut buffer, n, ms(at), &keys);
+            arrived[(n / 3) as usize][(n % 3) as usize] = true;
+            requests += u32::from(buffer.take_key_request(ms(at)));
+            arrive(&mut buffer, n, ms(at), &keys);
         }
-        let whole = came.iter().filter(|frame| **frame == [true; 3]).count() as u64;
+        let whole = arrived.iter().filter(|frame| **frame == [true; 3]).count() as u64;
         let report = buffer.report(ms(end));
         let counts = report.playout.unwrap();
         prop_assert!(report.complete == counts.shown + counts.undecodable + counts.waiting);
@@ -251,8 +251,8 @@ proptest! {
         prop_assert!(report.complete <= whole, "{report:?} of {whole}");
         prop_assert!(counts.shown as usize == report.delays.len() && counts.late <= counts.shown);
         prop_assert!(report.delays.iter().all(|delay| *delay >= Offset(50_000_000)));
-        let lost = came.iter().position(|frame| *frame != [true; 3]).map_or(frames, |lost| lost as u64);
-        if asked == 0 && arrivals.last().is_some_and(|(at, _)| *at <= end) && !keys.iter().any(|key| *key > lost) {
+        let lost = arrived.iter().position(|frame| *frame != [true; 3]).map_or(frames, |lost| lost as u64);
+        if requests == 0 && arrivals.last().is_some_and(|(at, _)| *at <= end) && !keys.iter().any(|key| *key > lost) {
             prop_assert!(counts.shown <= lost);
         }
     }

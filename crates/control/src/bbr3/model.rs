@@ -1,7 +1,7 @@
 //! The path model: bandwidth, round trip, aggregation, and the bounds that losses set (draft sections "Updating Network
 //! Path Model Parameters" and "Updating the Model Upon Packet Loss").
 
-use super::{AckPhase, BETA, Bbr3, EXTRA_ACKED_FILTER_LEN, HEADROOM, LOSS_THRESH, Left, MIN_RTT_FILTER_LEN};
+use super::{AckPhase, BETA, Bbr3, EXTRA_ACKED_FILTER_LEN, HEADROOM, LOSS_THRESH, MIN_RTT_FILTER_LEN, UndoState};
 use super::{FastPath, PROBE_RTT_INTERVAL, State};
 use crate::delivery::{float, greater, lesser, seconds};
 use crate::{LostSegment, RateSample};
@@ -162,7 +162,7 @@ impl Bbr3 {
             self.inflight_longterm = safe.max(self.target_inflight() * BETA);
         }
         if self.state == State::ProbeBwUp {
-            self.undo_state = Some(Left::ProbeUp);
+            self.undo_state = Some(UndoState::ProbeUp);
             self.start_probe_bw_down(now);
         }
     }
@@ -186,13 +186,13 @@ impl Bbr3 {
         self.inflight_shortterm = self.inflight_shortterm.max(self.undo_inflight_shortterm);
         self.inflight_longterm = self.inflight_longterm.max(self.undo_inflight_longterm);
         match self.undo_state.take() {
-            Some(Left::Startup) if self.state != State::Startup => {
+            Some(UndoState::Startup) if self.state != State::Startup => {
                 self.full_bw_reached = false;
                 if self.state != State::ProbeRtt {
                     self.enter_startup();
                 }
             }
-            Some(Left::ProbeUp) if !matches!(self.state, State::ProbeBwUp | State::ProbeRtt) => {
+            Some(UndoState::ProbeUp) if !matches!(self.state, State::ProbeBwUp | State::ProbeRtt) => {
                 self.start_probe_bw_refill();
             }
             _ => {}

@@ -1,6 +1,8 @@
 //! The state machine: Startup, Drain, the cycle of ProbeBW, ProbeRTT (draft section "State Machine Operation").
 
-use super::{AckPhase, Bbr3, DEFAULT_CWND_GAIN, DRAIN_PACING_GAIN, Left, PROBE_DOWN_PACING_GAIN, PROBE_RTT_CWND_GAIN};
+use super::{
+    AckPhase, Bbr3, DEFAULT_CWND_GAIN, DRAIN_PACING_GAIN, PROBE_DOWN_PACING_GAIN, PROBE_RTT_CWND_GAIN, UndoState,
+};
 use super::{PROBE_RTT_DURATION, PROBE_UP_CWND_GAIN, PROBE_UP_PACING_GAIN, RENO_ROUNDS, STARTUP_FULL_LOSS_COUNT};
 use super::{STARTUP_PACING_GAIN, State};
 use crate::RateSample;
@@ -55,7 +57,7 @@ impl Bbr3 {
         if self.state != State::Startup || self.full_bw_reached || !self.recovering || !high {
             return;
         }
-        self.undo_state = Some(Left::Startup);
+        self.undo_state = Some(UndoState::Startup);
         self.full_bw_now = true;
         self.full_bw_reached = true;
         self.bdp = self.bdp_multiple(self.bw, 1.0);
@@ -119,7 +121,7 @@ impl Bbr3 {
                 self.is_bw_probe_sample = true;
                 self.start_probe_bw_up(sample);
             }
-            State::ProbeBwUp => self.go_down_in_time(sample, now),
+            State::ProbeBwUp => self.check_time_to_go_down(sample, now),
             _ => {}
         }
     }
@@ -143,7 +145,7 @@ impl Bbr3 {
     }
 
     /// IsTimeToGoDown; if so, goes down.
-    fn go_down_in_time(&mut self, sample: &RateSample, now: Time) {
+    fn check_time_to_go_down(&mut self, sample: &RateSample, now: Time) {
         if self.prev_probe_too_high && self.in_flight >= self.inflight_longterm {
             self.prev_probe_precautionary = true;
         } else if sample.window_limited && self.cwnd >= self.inflight_longterm {

@@ -19,7 +19,7 @@ const WINDOW: f64 = 0.5;
 pub struct AlrDetector {
     /// Bytes per second.
     rate: f64,
-    left: f64,
+    bytes_remaining: f64,
     last: Option<Time>,
     since: Option<Time>,
 }
@@ -33,7 +33,7 @@ impl AlrDetector {
     /// Sets the estimate.
     pub fn set_estimate(&mut self, rate: f64) {
         self.rate = BANDWIDTH_USAGE_RATIO * rate / 8.0;
-        self.left = self.left.clamp(-self.max_budget(), self.max_budget());
+        self.bytes_remaining = self.bytes_remaining.clamp(-self.max_budget(), self.max_budget());
     }
 
     fn max_budget(&self) -> f64 {
@@ -44,9 +44,9 @@ impl AlrDetector {
     pub fn sent(&mut self, size: f64, now: Time) {
         let Some(last) = self.last.replace(now) else { return };
         let max_budget = self.max_budget();
-        self.left = (self.left - size).max(-max_budget);
-        self.left = (self.left + self.rate * now.since(last).as_secs_f64()).min(max_budget);
-        let unused = if max_budget > 0.0 { self.left / max_budget } else { 0.0 };
+        self.bytes_remaining = (self.bytes_remaining - size).max(-max_budget);
+        self.bytes_remaining = (self.bytes_remaining + self.rate * now.since(last).as_secs_f64()).min(max_budget);
+        let unused = if max_budget > 0.0 { self.bytes_remaining / max_budget } else { 0.0 };
         if unused > START_BUDGET_LEVEL_RATIO && self.since.is_none() {
             self.since = Some(now);
         } else if unused < STOP_BUDGET_LEVEL_RATIO {

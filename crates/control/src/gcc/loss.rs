@@ -15,7 +15,7 @@ use paceline_units::{Span, Time};
 
 /// How long the estimate is held after losses have lowered it: at first, and at most.
 const FIRST_HOLD: Span = Span::from_millis(300);
-const LONGEST_HOLD: Span = Span::from_secs(60);
+const MAX_HOLD: Span = Span::from_secs(60);
 /// Minimum distance of probabilities from 0 and 1.
 const EDGE: f64 = 1e-6;
 
@@ -47,7 +47,7 @@ pub struct Settings {
     /// ObservationWindowSize: observations kept.
     pub window: usize,
     /// MinNumObservations: observations needed.
-    pub enough: usize,
+    pub min_observations: usize,
     /// TemporalWeightFactor: factor of an observation's weight in the likelihood for each later observation.
     pub weight: f64,
     /// InstantUpperBoundTemporalWeightFactor: the same in the average loss.
@@ -57,22 +57,22 @@ pub struct Settings {
     /// InstantUpperBoundBwBalance.
     pub instant_balance: f64,
     /// MedianSendingRateFactor: a loss while sending this many times faster than the median is not a spike.
-    pub burst: f64,
+    pub median_sending_rate_factor: f64,
     /// NotIncreaseIfInherentLossLessThanAverageLoss.
-    pub wary: bool,
+    pub not_increase_if_inherent_loss_less: bool,
     /// MaxIncreaseFactor, within a DelayedIncreaseWindow.
     pub increase: f64,
     /// DelayedIncreaseWindow.
     pub increase_window: Span,
     /// BwRampupUpperBoundFactor: while growing, the rate is at most this multiple of the acked bitrate.
-    pub ramp: f64,
+    pub rampup_factor: f64,
     /// BwRampupUpperBoundInHoldFactor: this multiple instead, if the acked bitrate is less than `hold_threshold` times
     /// the held rate.
-    pub ramp_in_hold: f64,
+    pub rampup_factor_in_hold: f64,
     /// BwRampupUpperBoundHoldThreshold.
     pub hold_threshold: f64,
     /// HoldDurationFactor: each hold is this many times longer than the last.
-    pub hold: u64,
+    pub hold_factor: u64,
     /// LowerBoundByAckedRateFactor.
     pub acknowledged_lower_bound: f64,
     /// PaddingDuration: how long padding is sent while growing; zero: never.
@@ -94,19 +94,19 @@ impl Default for Settings {
             step: 0.75,
             observation: Span::from_millis(250),
             window: 15,
-            enough: 3,
+            min_observations: 3,
             weight: 0.9,
             instant_weight: 0.9,
             instant_offset: 0.05,
             instant_balance: 100e3,
-            burst: 2.0,
-            wary: true,
+            median_sending_rate_factor: 2.0,
+            not_increase_if_inherent_loss_less: true,
             increase: 1.3,
             increase_window: Span::from_millis(300),
-            ramp: 1.5,
-            ramp_in_hold: 1.2,
+            rampup_factor: 1.5,
+            rampup_factor_in_hold: 1.2,
             hold_threshold: 1.3,
-            hold: 2,
+            hold_factor: 2,
             acknowledged_lower_bound: 1.0,
             padding: Span::from_secs(2),
         }
@@ -189,7 +189,7 @@ impl Loss {
 
     /// Whether there are enough observations.
     pub fn ready(&self) -> bool {
-        self.best.is_some() && self.observations.count >= self.settings.enough
+        self.best.is_some() && self.observations.count >= self.settings.min_observations
     }
 
     /// The rate, infinite if nothing limits it, and what limits it.
@@ -243,7 +243,7 @@ impl Loss {
             None => return,
         };
         let mut best = self.likeliest(&current, alr, last);
-        if self.settings.wary && self.average_loss > best.inherent {
+        if self.settings.not_increase_if_inherent_loss_less && self.average_loss > best.inherent {
             best.rate = best.rate.min(current.rate);
         }
         if self.limited() {
@@ -284,7 +284,7 @@ impl Loss {
         }
         let Some(acknowledged) = self.acknowledged.filter(|_| self.grows(before, rate)) else { return rate };
         let held = self.hold.rate.is_finite() && acknowledged < self.settings.hold_threshold * self.hold.rate;
-        let factor = if held { self.settings.ramp_in_hold } else { self.settings.ramp };
+        let factor = if held { self.settings.rampup_factor_in_hold } else { self.settings.rampup_factor };
         rate = rate.min(factor * acknowledged).max(before);
         // slightly more, so that it grows and padding is sent
         if self.result.1 == State::Falling && rate == before { rate + 1.0 } else { rate }
@@ -313,7 +313,7 @@ impl Loss {
             return State::Delay;
         }
         if self.result.1 != State::Falling {
-            let length = Span(self.hold.length.0.saturating_mul(self.settings.hold)).min(LONGEST_HOLD);
+            let length = Span(self.hold.length.0.saturating_mul(self.settings.hold_factor)).min(MAX_HOLD);
             self.hold = Hold { until: Some(last + self.hold.length), length, rate };
         }
         State::Falling

@@ -8,7 +8,7 @@ use super::PacketResult;
 use super::alr::AlrDetector;
 use super::delay::Delay;
 use super::loss::{Loss, Settings, State};
-use super::probe::{BandwidthLimitedCause, Order, ProbeController};
+use super::probe::{BandwidthLimitedCause, ProbeClusterConfig, ProbeController};
 use super::probe_estimate::ProbeBitrateEstimator;
 use super::pushback::Pushback;
 use super::send_side::SendSideBandwidthEstimation;
@@ -69,7 +69,7 @@ pub struct NetworkController {
     acknowledged: Option<f64>,
     counts: (u64, u64),
     next_count: Option<Time>,
-    orders: VecDeque<Order>,
+    pending_probes: VecDeque<ProbeClusterConfig>,
 }
 
 impl NetworkController {
@@ -96,23 +96,23 @@ impl NetworkController {
             acknowledged: None,
             counts: (0, 0),
             next_count: None,
-            orders: VecDeque::new(),
+            pending_probes: VecDeque::new(),
         }
     }
 
     /// Starts the session.
     pub fn start(&mut self, now: Time) {
-        let Options { start, min_bitrate: least, max_bitrate: most, allocated, .. } = self.options;
-        self.send.set_bounds(least, most);
+        let Options { start, min_bitrate, max_bitrate, allocated, .. } = self.options;
+        self.send.set_bounds(min_bitrate, max_bitrate);
         self.send.set_target(start);
         self.delay.aimd.start(start);
-        self.delay.aimd.set_min_bitrate(least);
+        self.delay.aimd.set_min_bitrate(min_bitrate);
         self.probes.set_available(true, now);
-        let orders = self.probes.set_rates(least, start, most, now);
-        self.order(orders);
+        let probes = self.probes.set_rates(min_bitrate, start, max_bitrate, now);
+        self.queue_probes(probes);
         if allocated > 0.0 {
-            let orders = self.probes.set_allocated(allocated, now);
-            self.order(orders);
+            let probes = self.probes.set_allocated(allocated, now);
+            self.queue_probes(probes);
         }
         self.changed(now);
     }
@@ -121,8 +121,8 @@ impl NetworkController {
     pub fn process(&mut self, now: Time) {
         self.send.update(now);
         self.probes.set_alr(self.alr.since());
-        let orders = self.probes.process(now);
-        self.order(orders);
+        let probes = self.probes.process(now);
+        self.queue_probes(probes);
         self.pushback.update_window(self.target);
         self.changed(now);
     }
@@ -178,8 +178,8 @@ impl NetworkController {
         }
         if outcome.recovered {
             self.probes.set_alr(alr);
-            let orders = self.probes.recovered(now);
-            self.order(orders);
+            let probes = self.probes.recovered(now);
+            self.queue_probes(probes);
         }
         if !received.is_empty() {
             self.pushback.update_window(self.target);
@@ -193,8 +193,8 @@ impl NetworkController {
         if let Some(sent) = received.iter().map(|p| p.sent).min() {
             self.pushback.feedback(sent, now);
         }
-        if let Some(shortest) = received.iter().map(|p| now.since(p.sent) - waited(p)).min() {
-            self.send.on_feedback(now, shortest);
+        if let Some(min_rtt) = received.iter().map(|p| now.since(p.sent) - waited(p)).min() {
+            self.send.on_feedback(now, min_rtt);
         }
     }
 
@@ -213,9 +213,9 @@ impl NetworkController {
         self.acknowledged.map_or(found, |rate| found.max(self.delay.last().min(PROBE_DROP_THROUGHPUT_FRACTION * rate)))
     }
 
-    fn order(&mut self, orders: Vec<Order>) {
+    fn queue_probes(&mut self, probes: Vec<ProbeClusterConfig>) {
         if self.options.probing {
-            self.orders.extend(orders);
+            self.pending_probes.extend(probes);
         }
     }
 
@@ -233,8 +233,8 @@ impl NetworkController {
     /// Updates the parts that depend on the target.
     fn follow(&mut self, now: Time) {
         self.alr.set_estimate(self.target);
-        let orders = self.probes.set_estimate(self.target, self.limit(), now);
-        self.order(orders);
+        let probes = self.probes.set_estimate(self.target, self.limit(), now);
+        self.queue_probes(probes);
     }
 
     /// Sets the estimate from a flow state exchange, whatever limited its own. Keeps the detector and the loss
@@ -293,8 +293,8 @@ impl NetworkController {
     }
 
     /// The next probe cluster to send.
-    pub fn next_order(&mut self) -> Option<Order> {
-        self.orders.pop_front()
+    pub fn next_probe(&mut self) -> Option<ProbeClusterConfig> {
+        self.pending_probes.pop_front()
     }
 
     /// The parts, for gauges.
@@ -308,7 +308,7 @@ impl NetworkController {
     }
 
     /// The share of the target left by pushback.
-    pub fn left(&self) -> f64 {
+    pub fn pushback_ratio(&self) -> f64 {
         self.pushed / self.target
     }
 }

@@ -56,7 +56,7 @@ pub enum BandwidthLimitedCause {
 
 /// A probe cluster to send.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Order {
+pub struct ProbeClusterConfig {
     /// Its number, from 1.
     pub id: u32,
     /// Its rate in bits per second.
@@ -138,7 +138,7 @@ impl ProbeController {
     }
 
     /// Sets the session's rates; the start is zero if not given, the maximum infinite.
-    pub fn set_rates(&mut self, min_bitrate: f64, start: f64, max_bitrate: f64, now: Time) -> Vec<Order> {
+    pub fn set_rates(&mut self, min_bitrate: f64, start: f64, max_bitrate: f64, now: Time) -> Vec<ProbeClusterConfig> {
         if start > 0.0 {
             self.start = start;
             self.estimate = start;
@@ -159,7 +159,7 @@ impl ProbeController {
     }
 
     /// Sets whether packets can be sent.
-    pub fn set_available(&mut self, available: bool, now: Time) -> Vec<Order> {
+    pub fn set_available(&mut self, available: bool, now: Time) -> Vec<ProbeClusterConfig> {
         self.available = available;
         if !available && self.state == State::WaitingForProbingResult {
             self.complete();
@@ -168,7 +168,7 @@ impl ProbeController {
     }
 
     /// Sets the maximum rate that the streams can use.
-    pub fn set_allocated(&mut self, allocated: f64, now: Time) -> Vec<Order> {
+    pub fn set_allocated(&mut self, allocated: f64, now: Time) -> Vec<ProbeClusterConfig> {
         let before = std::mem::replace(&mut self.allocated, allocated);
         let idle = self.state == State::ProbingComplete && self.alr.is_some();
         if !idle || allocated == before || self.estimate >= self.max_bitrate.min(allocated) {
@@ -188,12 +188,12 @@ impl ProbeController {
         }
     }
 
-    fn first(&mut self, now: Time) -> Vec<Order> {
+    fn first(&mut self, now: Time) -> Vec<ProbeClusterConfig> {
         self.initiate(now, &FIRST_EXPONENTIAL_PROBE_SCALES.map(|scale| scale * self.start), true)
     }
 
     /// Sets the estimate, and what limits it.
-    pub fn set_estimate(&mut self, estimate: f64, limit: BandwidthLimitedCause, now: Time) -> Vec<Order> {
+    pub fn set_estimate(&mut self, estimate: f64, limit: BandwidthLimitedCause, now: Time) -> Vec<ProbeClusterConfig> {
         self.limit = limit;
         if estimate < BITRATE_DROP_THRESHOLD * self.estimate {
             self.drop = (now, self.estimate);
@@ -207,7 +207,7 @@ impl ProbeController {
 
     /// The queue has drained after an overuse: probes whether the rate before the drop is available again. If it is
     /// not, another flow or a change of path has taken it.
-    pub fn recovered(&mut self, now: Time) -> Vec<Order> {
+    pub fn recovered(&mut self, now: Time) -> Vec<ProbeClusterConfig> {
         let idle = self.alr.is_some() || self.alr_ended.is_some_and(|ended| now.since(ended) < ALR_ENDED_TIMEOUT);
         if !idle || self.state != State::ProbingComplete {
             return Vec::new();
@@ -225,7 +225,7 @@ impl ProbeController {
     }
 
     /// Periodic processing: ends a wait that is too long, and starts periodic probes.
-    pub fn process(&mut self, now: Time) -> Vec<Order> {
+    pub fn process(&mut self, now: Time) -> Vec<ProbeClusterConfig> {
         let initiated = self.time_last_probing_initiated.unwrap_or(Time::ZERO);
         if self.state == State::WaitingForProbingResult && now.since(initiated) > MAX_WAITING_TIME_FOR_PROBING_RESULT {
             self.complete();
@@ -246,7 +246,7 @@ impl ProbeController {
         self.further_above = f64::INFINITY;
     }
 
-    fn initiate(&mut self, now: Time, rates: &[f64], further: bool) -> Vec<Order> {
+    fn initiate(&mut self, now: Time, rates: &[f64], further: bool) -> Vec<ProbeClusterConfig> {
         let mut max_bitrate = if self.allocated > 0.0 {
             self.max_bitrate.min(MAX_ALLOCATION_FACTOR * self.allocated)
         } else {
@@ -262,20 +262,26 @@ impl ProbeController {
             BandwidthLimitedCause::Delay => {}
         }
         let further = further && rates.iter().all(|&rate| rate < max_bitrate);
-        let orders: Vec<Order> = rates.iter().map(|rate| self.order(rate.min(max_bitrate))).collect();
+        let clusters: Vec<ProbeClusterConfig> =
+            rates.iter().map(|rate| self.create_probe_cluster_config(rate.min(max_bitrate))).collect();
         self.time_last_probing_initiated = Some(now);
-        if let (true, Some(last)) = (further, orders.last()) {
+        if let (true, Some(last)) = (further, clusters.last()) {
             self.state = State::WaitingForProbingResult;
             self.further_above = FURTHER_PROBE_THRESHOLD * last.rate;
         } else {
             self.complete();
         }
-        orders
+        clusters
     }
 
-    fn order(&mut self, rate: f64) -> Order {
+    fn create_probe_cluster_config(&mut self, rate: f64) -> ProbeClusterConfig {
         self.last += 1;
-        Order { id: self.last, rate, bytes: rate * MIN_PROBE_DURATION / 8.0, packets: MIN_PROBE_PACKETS_SENT }
+        ProbeClusterConfig {
+            id: self.last,
+            rate,
+            bytes: rate * MIN_PROBE_DURATION / 8.0,
+            packets: MIN_PROBE_PACKETS_SENT,
+        }
     }
 }
 

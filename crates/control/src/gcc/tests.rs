@@ -36,16 +36,16 @@ fn us(n: u64) -> Time {
     Time(n * 1000)
 }
 
-fn fate(sent_us: u64, fate: Fate, probe: Option<u32>) -> PacketFate {
+fn fate(sent_us: u64, fate: Fate, probe: Option<u32>) -> rtp::PacketResult {
     let packet = SentPacket { size: Size(1000), probe, ..SentPacket::default() };
-    PacketFate { sent: us(sent_us), packet, fate }
+    rtp::PacketResult { sent: us(sent_us), packet, fate }
 }
 
 fn arrived(sent_us: u64, delay_us: u64) -> Fate {
     Fate::Arrived { at: Some(us(sent_us + delay_us)), marked: false }
 }
 
-fn feed(gcc: &mut Gcc, now_us: u64, packets: Vec<PacketFate>) {
+fn feed(gcc: &mut Gcc, now_us: u64, packets: Vec<rtp::PacketResult>) {
     let arrivals = Arrivals {
         packets,
         rtt: Some(Span::from_millis(80)),
@@ -101,8 +101,8 @@ fn what_is_unknown_is_neither_lost_nor_received() {
 #[test]
 fn times_of_departure_are_whole_milliseconds() {
     let gcc = started(&[]);
-    let told = gcc.packet_result(&fate(12_999, arrived(12_999, 40_000), None)).unwrap();
-    assert_eq!((told.sent, told.arrived), (us(12_000), Some(us(52_999))));
+    let result = gcc.packet_result(&fate(12_999, arrived(12_999, 40_000), None)).unwrap();
+    assert_eq!((result.sent, result.arrived), (us(12_000), Some(us(52_999))));
 }
 
 proptest! {
@@ -133,7 +133,7 @@ proptest! {
             prop_assert!((50_000..=2_000_000).contains(&target), "{target}");
             let rate = gcc.rate() * 8.0 / 1.1;
             prop_assert!((50e3 - 1.0..=2e6 + 1.0).contains(&rate), "{rate}");
-            prop_assert!(gcc.filling() * 8.0 <= rate + 1.0);
+            prop_assert!(gcc.padding_rate() * 8.0 <= rate + 1.0);
             for probe in std::iter::from_fn(|| gcc.next_probe()) {
                 prop_assert!((1..=2_000_000).contains(&probe.rate.0) && probe.packets == 5);
             }

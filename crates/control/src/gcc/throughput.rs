@@ -7,17 +7,18 @@ use super::{PacketResult, nanos};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// This many packets are kept, and all of the last second, but at most MAX_PACKETS and none older than LONGEST.
-const PACKETS: usize = 20;
-const SECOND: i64 = Span::from_secs(1).0 as i64;
-const MAX_PACKETS: usize = 500;
-const LONGEST: i64 = Span::from_secs(5).0 as i64;
+/// This many packets are kept, and all of the last second, but at most MAX_WINDOW_PACKETS and none older than
+/// MAX_WINDOW_DURATION.
+const WINDOW_PACKETS: usize = 20;
+const MIN_WINDOW_DURATION: i64 = Span::from_secs(1).0 as i64;
+const MAX_WINDOW_PACKETS: usize = 500;
+const MAX_WINDOW_DURATION: i64 = Span::from_secs(5).0 as i64;
 /// Packets needed for an estimate.
-const ENOUGH: usize = 10;
+const REQUIRED_PACKETS: usize = 10;
 /// If a packet arrived this long before one that feedback has already reported, the receiver's clock has jumped.
-const REORDERED: i64 = Span::from_secs(1).0 as i64;
+const MAX_REORDERING_TIME: i64 = Span::from_secs(1).0 as i64;
 /// The minimum time over which a rate is computed.
-const SHORTEST: i64 = Span::from_millis(1).0 as i64;
+const MIN_DURATION: i64 = Span::from_millis(1).0 as i64;
 
 #[derive(Clone, Copy, Debug)]
 struct Received {
@@ -31,13 +32,17 @@ struct Received {
 pub struct Throughput {
     window: VecDeque<Received>,
     /// The latest departure of the packets that have left the window.
-    left: Option<Time>,
-    shortest: i64,
+    latest_discarded_send_time: Option<Time>,
+    min_window_duration: i64,
 }
 
 impl Default for Throughput {
     fn default() -> Throughput {
-        Throughput { window: VecDeque::new(), left: None, shortest: SECOND }
+        Throughput {
+            window: VecDeque::new(),
+            latest_discarded_send_time: None,
+            min_window_duration: MIN_WINDOW_DURATION,
+        }
     }
 }
 
@@ -49,13 +54,13 @@ impl Throughput {
             let place = self.window.iter().rposition(|p| p.arrived <= arrived).map_or(0, |i| i + 1);
             self.window.insert(place, Received { arrived, sent: packet.sent, bits: packet.size * 8.0 });
             let last = self.window.back().map_or(arrived, |p| p.arrived);
-            if nanos(last, arrived) > REORDERED {
+            if nanos(last, arrived) > MAX_REORDERING_TIME {
                 self.window.clear();
-                self.left = None;
+                self.latest_discarded_send_time = None;
             }
         }
         while let Some(first) = self.window.front().copied().filter(|first| self.outside(first)) {
-            self.left = self.left.max(Some(first.sent));
+            self.latest_discarded_send_time = self.latest_discarded_send_time.max(Some(first.sent));
             self.window.pop_front();
         }
     }
@@ -63,12 +68,14 @@ impl Throughput {
     fn outside(&self, first: &Received) -> bool {
         let length = self.window.back().map_or(0, |last| nanos(last.arrived, first.arrived));
         let packets = self.window.len();
-        packets > MAX_PACKETS || length > LONGEST || packets > PACKETS && length > self.shortest
+        packets > MAX_WINDOW_PACKETS
+            || length > MAX_WINDOW_DURATION
+            || packets > WINDOW_PACKETS && length > self.min_window_duration
     }
 
     /// The rate; `None` before enough packets have arrived.
     pub fn rate(&self) -> Option<f64> {
-        if self.window.len() < ENOUGH {
+        if self.window.len() < REQUIRED_PACKETS {
             return None;
         }
         let received = self.receive_rate()?;
@@ -97,7 +104,9 @@ impl Throughput {
     fn send_rate(&self) -> Option<f64> {
         let mut counted = 0;
         let (mut first, mut last, mut bits) = (Time::NEVER, None, 0.0);
-        for packet in self.window.iter().filter(|p| self.left.is_none_or(|left| p.sent >= left)) {
+        for packet in
+            self.window.iter().filter(|p| self.latest_discarded_send_time.is_none_or(|latest| p.sent >= latest))
+        {
             counted += 1;
             first = first.min(packet.sent);
             bits += packet.bits;
@@ -105,13 +114,13 @@ impl Throughput {
                 last = Some((packet.sent, packet.bits));
             }
         }
-        let (sent, of_last) = last.filter(|_| counted >= ENOUGH)?;
+        let (sent, of_last) = last.filter(|_| counted >= REQUIRED_PACKETS)?;
         Some(per_second(bits - of_last, nanos(sent, first)))
     }
 }
 
 fn per_second(bits: f64, time: i64) -> f64 {
-    bits * 1e9 / time.max(SHORTEST) as f64
+    bits * 1e9 / time.max(MIN_DURATION) as f64
 }
 
 #[cfg(test)]
@@ -127,8 +136,9 @@ mod tests {
         arrived: Time,
     }
 
-    fn stream(shortest_ms: u64) -> Stream {
-        let throughput = Throughput { shortest: Span::from_millis(shortest_ms).0 as i64, ..Throughput::default() };
+    fn stream(min_window_ms: u64) -> Stream {
+        let throughput =
+            Throughput { min_window_duration: Span::from_millis(min_window_ms).0 as i64, ..Throughput::default() };
         Stream { throughput, sent: Time(100_000_000_000), arrived: Time(10_000_000_000) }
     }
 

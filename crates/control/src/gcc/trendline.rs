@@ -27,7 +27,7 @@ const THRESHOLDS: (f64, f64) = (6.0, 600.0);
 /// A trend this far above the threshold is a spike, which does not move the threshold: kMaxAdaptOffsetMs.
 const MAX_ADAPT_OFFSET: f64 = 15.0;
 /// The threshold adapts as if at most this many milliseconds had passed.
-const LONGEST_STEP: f64 = 100.0;
+const MAX_TIME_DELTA: f64 = 100.0;
 /// The trend must exceed the threshold for more than this many milliseconds: kOverUsingTimeThreshold.
 const OVERUSING_TIME_THRESHOLD: f64 = 10.0;
 
@@ -138,7 +138,7 @@ impl TrendlineEstimator {
     }
 
     fn adapt(&mut self, arrived: Time) {
-        let since = millis(arrived, self.adapted.unwrap_or(arrived)).min(LONGEST_STEP);
+        let since = millis(arrived, self.adapted.unwrap_or(arrived)).min(MAX_TIME_DELTA);
         self.adapted = Some(arrived);
         let size = self.trend.abs();
         if size > self.threshold + MAX_ADAPT_OFFSET {

@@ -259,11 +259,11 @@ proptest! {
             {
                 bottleneck = Some(measured.bps() / 8.0);
             }
-            let most = if clamp { bottleneck.unwrap_or(f64::MAX).min(MAX_RATE) } else { MAX_RATE };
-            let most = if max_rate > 0.0 { most.min(max_rate / 8.0) } else { most };
+            let bound = if clamp { bottleneck.unwrap_or(f64::MAX).min(MAX_RATE) } else { MAX_RATE };
+            let bound = if max_rate > 0.0 { bound.min(max_rate / 8.0) } else { bound };
             let rate = controller.rate();
             prop_assert!(rate.is_finite() && rate >= floor * (1.0 - 1e-12), "{rate} {floor}");
-            prop_assert!(rate <= most.max(floor) * (1.0 + 1e-12), "{rate} {most}");
+            prop_assert!(rate <= bound.max(floor) * (1.0 + 1e-12), "{rate} {bound}");
             prop_assert!(controller.increase.is_finite());
             prop_assert_eq!(controller.target(), Some(Rate((rate * 8.0) as u64)));
         }

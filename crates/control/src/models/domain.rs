@@ -40,8 +40,8 @@ impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Allowed::Fixed(text) => f.write_str(text),
-            Allowed::AtLeast(least) => write!(f, "at least {}", Short(*least)),
-            Allowed::AtMost(most) => write!(f, "at most {}", Short(*most)),
+            Allowed::AtLeast(min) => write!(f, "at least {}", Short(*min)),
+            Allowed::AtMost(max) => write!(f, "at most {}", Short(*max)),
         }
     }
 }

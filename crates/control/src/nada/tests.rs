@@ -1,7 +1,7 @@
 //! RFC 8698's equations by hand; and no feedback drives the rates out of their bounds.
 
 use super::*;
-use crate::rtp::{Fate, PacketFate, RtpReport};
+use crate::rtp::{Fate, PacketResult, RtpReport};
 use crate::{Interval, ParameterError, SentPacket};
 use paceline_units::{Ratio, Size, Span, Time};
 use proptest::prelude::*;
@@ -40,16 +40,16 @@ fn ms(n: u64) -> Time {
 const PACKET: SentPacket =
     SentPacket { number: 0, size: Size(1000), payload: Size(960), ends_frame: false, probe: None };
 
-fn arrived(sent: u64, delay: u64) -> PacketFate {
+fn arrived(sent: u64, delay: u64) -> PacketResult {
     let fate = Fate::Arrived { at: Some(ms(sent + delay)), marked: false };
-    PacketFate { sent: ms(sent), packet: PACKET, fate }
+    PacketResult { sent: ms(sent), packet: PACKET, fate }
 }
 
-fn lost(sent: u64) -> PacketFate {
-    PacketFate { sent: ms(sent), packet: PACKET, fate: Fate::Lost }
+fn lost(sent: u64) -> PacketResult {
+    PacketResult { sent: ms(sent), packet: PACKET, fate: Fate::Lost }
 }
 
-fn feed(nada: &mut Nada, now: u64, packets: Vec<PacketFate>) {
+fn feed(nada: &mut Nada, now: u64, packets: Vec<PacketResult>) {
     let arrivals = Arrivals {
         packets,
         rtt: Some(Span::from_millis(80)),
@@ -217,7 +217,7 @@ fn section_4_2_delay_is_warped_from_a_loss_until_losses_are_no_longer_expected()
     let mut now = 0;
     let mut batch = |nada: &mut Nada, count: u64, delay: u64, loss: bool| {
         now += 100;
-        let mut packets: Vec<PacketFate> = (0..count).map(|k| arrived(now + k, delay)).collect();
+        let mut packets: Vec<PacketResult> = (0..count).map(|k| arrived(now + k, delay)).collect();
         if loss {
             packets.push(lost(now + count));
         }
@@ -245,7 +245,7 @@ fn section_4_2_delay_is_warped_from_a_loss_until_losses_are_no_longer_expected()
 #[test]
 fn losses_and_marks_are_smoothed_shares_of_the_window() {
     let mut nada = started();
-    let mut packets: Vec<PacketFate> = (0..9).map(|k| arrived(k, 20)).collect();
+    let mut packets: Vec<PacketResult> = (0..9).map(|k| arrived(k, 20)).collect();
     packets.push(lost(10));
     if let Fate::Arrived { marked, .. } = &mut packets[0].fate {
         *marked = true;
@@ -255,7 +255,7 @@ fn losses_and_marks_are_smoothed_shares_of_the_window() {
     feed(&mut nada, 200, vec![]);
     assert!(close(nada.loss, 0.01 + 0.1 * (0.1 - 0.01)));
     // unknown packets count as neither
-    let unknown = PacketFate { sent: ms(300), packet: PACKET, fate: Fate::Unknown };
+    let unknown = PacketResult { sent: ms(300), packet: PACKET, fate: Fate::Unknown };
     feed(&mut nada, 900, vec![unknown; 50]);
     assert!(close(nada.loss, 0.019 * 0.9));
 }
@@ -292,7 +292,7 @@ fn fate() -> impl Strategy<Value = Fate> {
 
 fn event() -> impl Strategy<Value = RtpEvent> {
     let time = || prop_oneof![4 => 0..100_000_000_000u64, 1 => any::<u64>()];
-    let packet = (time(), any::<u16>(), fate()).prop_map(|(sent, size, fate)| PacketFate {
+    let packet = (time(), any::<u16>(), fate()).prop_map(|(sent, size, fate)| PacketResult {
         sent: Time(sent),
         packet: SentPacket { size: Size(size.into()), ..PACKET },
         fate,

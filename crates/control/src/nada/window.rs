@@ -1,7 +1,7 @@
 //! NADA's measurements: delays, rates and shares over the last LOGWIN; minimum delay and loss intervals over the whole
 //! session (RFC 8698 section 5.1).
 
-use crate::rtp::{Fate, PacketFate};
+use crate::rtp::{Fate, PacketResult};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -53,7 +53,7 @@ impl Window {
     }
 
     /// Handles feedback.
-    pub(super) fn feedback(&mut self, packets: &[PacketFate], rtt: f64, now: Time) -> Shares {
+    pub(super) fn feedback(&mut self, packets: &[PacketResult], rtt: f64, now: Time) -> Shares {
         for packet in packets {
             self.packet(packet, rtt, now);
         }
@@ -66,7 +66,7 @@ impl Window {
         Shares { loss: lost / all.max(1.0), mark: marked / (all - lost).max(1.0) }
     }
 
-    fn packet(&mut self, packet: &PacketFate, rtt: f64, now: Time) {
+    fn packet(&mut self, packet: &PacketResult, rtt: f64, now: Time) {
         let bits = packet.size().bits() as f64;
         match packet.fate {
             Fate::Arrived { at, marked } => {

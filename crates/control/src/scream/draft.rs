@@ -151,7 +151,7 @@ pub struct Law {
     delay_low: f64,
     variation: f64,
     /// ref_wnd_delay_scale.
-    pub calm: f64,
+    pub ref_wnd_delay_scale: f64,
     delay_since: f64,
     /// l4s_alpha.
     pub alpha: f64,
@@ -197,7 +197,7 @@ impl Law {
             delay_high: settings.delay_target,
             delay_low: 0.0,
             variation: 0.0,
-            calm: 1.0,
+            ref_wnd_delay_scale: 1.0,
             delay_since: 0.0,
             alpha: 0.0,
             alpha_since: 0.0,
@@ -323,15 +323,15 @@ impl Law {
             self.delay_low = self.delay_low * (1.0 - EXTREMES_GAIN) + self.delay_high * EXTREMES_GAIN;
             let spread = self.delay_high - self.delay_low;
             self.variation = (1.0 - VARIATION_GAIN) * self.variation + VARIATION_GAIN * spread;
-            self.calm = (1.0 - self.variation / VARIATION).clamp(0.0, 1.0);
+            self.ref_wnd_delay_scale = (1.0 - self.variation / VARIATION).clamp(0.0, 1.0);
         }
     }
 
     /// Bytes that may be in flight ("Send Window Calculation").
     #[must_use]
     pub fn allowed(&self) -> f64 {
-        let Settings { ref_wnd_overhead_min: least_overhead, ref_wnd_overhead_max: most_overhead, .. } = self.settings;
-        self.window * (least_overhead + (most_overhead - least_overhead) * self.calm)
+        let Settings { ref_wnd_overhead_min: min, ref_wnd_overhead_max: max, .. } = self.settings;
+        self.window * (min + (max - min) * self.ref_wnd_delay_scale)
     }
 
     /// pace_bitrate ("Packet Pacing").

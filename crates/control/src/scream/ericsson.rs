@@ -91,7 +91,7 @@ pub struct Law {
     delay_low: f32,
     /// latencyDiffAvg in seconds, and latencyDiffCwndScale.
     pub variation: f32,
-    calm: f32,
+    latency_diff_cwnd_scale: f32,
     /// windowHeadroom.
     pub headroom: f32,
     /// l4sAlpha.
@@ -168,7 +168,7 @@ impl Law {
             delay_high: 0.0,
             delay_low: NO_DELAY,
             variation: 0.0,
-            calm: 1.0,
+            latency_diff_cwnd_scale: 1.0,
             headroom: settings.window_headroom,
             alpha: 0.1,
             marked_share: 0.0,

@@ -55,7 +55,7 @@ pub struct Settings {
     /// PostCongestionDelayRtts.
     pub post_congestion_rtts: f64,
     /// BackoffScaleFactorCloseToRefWindowI.
-    pub near: f64,
+    pub backoff_scale_factor_close_to_ref_window_i: f64,
     /// RefWinMin.
     pub ref_window_overhead_min: f64,
     /// RefWinMax.
@@ -77,7 +77,7 @@ impl Default for Settings {
             flight_headroom: 1.1,
             multiplicative_increase: 0.02,
             post_congestion_rtts: 100.0,
-            near: 2.0,
+            backoff_scale_factor_close_to_ref_window_i: 2.0,
             ref_window_overhead_min: 1.5,
             ref_window_overhead_max: 3.0,
         }
@@ -253,7 +253,13 @@ impl Law {
                 1.0 - self.settings.loss_beta
             } else if marked {
                 let backoff = self.alpha / 2.0 / long;
-                if queue { backoff } else { backoff * self.near().max(0.25) * self.delay.calm().max(0.1) }
+                if queue {
+                    backoff
+                } else {
+                    backoff
+                        * self.scale_close_to_ref_window_i().max(0.25)
+                        * self.delay.scale_due_to_avg_min_delay().max(0.1)
+                }
             } else {
                 self.delay.alpha() / 2.0 / long
             };
@@ -281,14 +287,14 @@ impl Law {
             let part = rtt as f64 / settings.virtual_rtt as f64;
             scale *= part * part;
         }
-        let near = self.near();
-        scale *= near.max(0.25);
-        scale *= self.delay.calm();
-        scale *= self.delay.even();
+        let scale_close_to_ref_window_i = self.scale_close_to_ref_window_i();
+        scale *= scale_close_to_ref_window_i.max(0.25);
+        scale *= self.delay.scale_due_to_avg_min_delay();
+        scale *= self.delay.scale_due_to_latency_difference();
         let long = scaled(settings.virtual_rtt.max(self.delay.rtt), settings.post_congestion_rtts) as f64;
         let post_congestion = self.reaction.map_or(1.0, |reaction| ((now - reaction) as f64 / long).clamp(0.0, 1.0));
         let share = scaled(self.window, settings.multiplicative_increase) as f64 / settings.mss as f64;
-        scale *= 1.0 + share * post_congestion * near;
+        scale *= 1.0 + share * post_congestion * scale_close_to_ref_window_i;
         let acked = packets.iter().filter(|p| !p.arrival.is_some_and(|arrival| arrival.marked)).map(|p| p.size).sum();
         let max = self.max_ref_window();
         if self.window < max {
@@ -301,8 +307,10 @@ impl Law {
     }
 
     /// Factor that slows the window's changes near its inflection point.
-    fn near(&self) -> f64 {
-        let by = scaled((self.window - self.inflection).abs(), self.settings.near) as f64 / self.inflection as f64;
+    fn scale_close_to_ref_window_i(&self) -> f64 {
+        let by = scaled((self.window - self.inflection).abs(), self.settings.backoff_scale_factor_close_to_ref_window_i)
+            as f64
+            / self.inflection as f64;
         (by * by).clamp(0.1, 1.0)
     }
 
@@ -338,9 +346,8 @@ impl Law {
     /// Bytes that may be in flight.
     #[must_use]
     pub fn allowed(&self) -> i64 {
-        let Settings { ref_window_overhead_min: least_overhead, ref_window_overhead_max: most_overhead, .. } =
-            self.settings;
-        scaled(self.window, least_overhead + (most_overhead - least_overhead) * self.delay.calm_to_zero())
+        let Settings { ref_window_overhead_min: min, ref_window_overhead_max: max, .. } = self.settings;
+        scaled(self.window, min + (max - min) * self.delay.scale_due_to_avg_min_delay_or_zero())
     }
 
     /// The pacing rate in bits per second.

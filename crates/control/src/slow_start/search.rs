@@ -67,19 +67,19 @@ impl Search {
         }
         let Some(bins) = &mut self.bins else {
             self.bins = Bins::new(rtt, path);
-            return Verdict::On;
+            return Verdict::Continue;
         };
         if path.now < bins.end {
-            return Verdict::On;
+            return Verdict::Continue;
         }
         let passed = (path.now.since(bins.end).0 / bins.duration.0).saturating_add(1);
         if passed > WINDOW as u64 {
             self.bins = None; // a window without acknowledgements: start again (the draft's option for missed bins)
-            return Verdict::On;
+            return Verdict::Continue;
         }
         bins.advance(passed as usize, path);
         if !bins.shortfall(rtt).is_some_and(|share| share >= THRESHOLD) {
-            return Verdict::On;
+            return Verdict::Continue;
         }
         // delivery in an unloaded round trip
         let back = bins.initial.0.div_ceil(bins.duration.0) as usize;
@@ -88,7 +88,7 @@ impl Search {
             return Verdict::Leave;
         }
         self.drain = Some(Drain { target, acked: path.acked, credit: 0 });
-        Verdict::On
+        Verdict::Continue
     }
 }
 

@@ -71,7 +71,7 @@ impl Terms {
 
     /// X_Bps of TFRC itself (gamma = 1/2); 0 if `p` is not a loss event rate.
     #[must_use]
-    pub fn half(&self, p: f64) -> f64 {
+    pub fn tfrc_rate(&self, p: f64) -> f64 {
         LossRate::new(p).map_or(0.0, |p| self.rate(p, Factor::HALF))
     }
 

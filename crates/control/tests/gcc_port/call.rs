@@ -129,7 +129,7 @@ impl<'a> Call<'a> {
                 }
                 Event::Pace => {}
                 Event::Collect => self.collect(now),
-                Event::Feedback(told, made) => self.on_feedback(told, made, now),
+                Event::Feedback(results, made) => self.on_feedback(results, made, now),
             }
             self.send(now);
         }
@@ -140,22 +140,22 @@ impl<'a> Call<'a> {
         self.at(now + FEEDBACK, Event::Collect);
         let known = self.under_way.iter().rposition(|p| p.arrived.is_some_and(|at| at <= now));
         if let Some(last) = known {
-            let told: Vec<PacketResult> = self.under_way.drain(..=last).collect();
-            self.at(now + PROPAGATION, Event::Feedback(told, now));
+            let results: Vec<PacketResult> = self.under_way.drain(..=last).collect();
+            self.at(now + PROPAGATION, Event::Feedback(results, now));
         }
     }
 
-    fn on_feedback(&mut self, mut told: Vec<PacketResult>, made: u64, now: u64) {
-        let last = *told.last().unwrap();
+    fn on_feedback(&mut self, mut results: Vec<PacketResult>, made: u64, now: u64) {
+        let last = *results.last().unwrap();
         let rtt = now - last.sent.at - (made - last.arrived.unwrap());
         self.covered = Some(last.sent.number);
         while self.flying.front().is_some_and(|(number, _)| *number <= last.sent.number) {
             self.flying.pop_front();
         }
-        for packet in &mut told {
+        for packet in &mut results {
             packet.arrived = packet.arrived.map(|at| at / (MS / 4) * (MS / 4));
         }
-        let feedback = Feedback { packets: told, rtt, in_flight: self.in_flight() };
+        let feedback = Feedback { packets: results, rtt, in_flight: self.in_flight() };
         self.decides.feedback(&feedback, now);
     }
 

@@ -106,7 +106,7 @@ impl Decides for Port {
             round_trip_time: TimeDelta::from_micros((feedback.rtt / 1000) as i64),
             smoothed: false,
         });
-        let lost = feedback.packets.iter().filter(|told| told.arrived.is_none()).count() as u64;
+        let lost = feedback.packets.iter().filter(|packet| packet.arrived.is_none()).count() as u64;
         self.lost += lost;
         self.received += feedback.packets.len() as u64 - lost;
         if self.next_report.is_none_or(|next| now > next) {
@@ -118,9 +118,9 @@ impl Decides for Port {
                 ..TransportLossReport::default()
             });
         }
-        let results = feedback.packets.iter().map(|told| PacketResult {
-            sent_packet: self.packet(&told.sent, 0),
-            receive_time: told.arrived.map_or(Timestamp::plus_infinity(), at),
+        let results = feedback.packets.iter().map(|result| PacketResult {
+            sent_packet: self.packet(&result.sent, 0),
+            receive_time: result.arrived.map_or(Timestamp::plus_infinity(), at),
             ..PacketResult::default()
         });
         let report = TransportPacketsFeedback {

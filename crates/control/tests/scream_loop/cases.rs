@@ -73,8 +73,8 @@ pub const D: Case = Case {
 
 /// One on a link of so many Mbit/s that marks.
 const fn marked(name: &'static str, capacity: &'static [(u64, f64)], marks: Marks, rows: &'static [Row]) -> Case {
-    let most = capacity[0].1 * 1.5e6;
-    Case { name, capacity, flows: &[(0, 10)], rates: (1e6, most), marks: Some(marks), rows, ..A }
+    let max_rate = capacity[0].1 * 1.5e6;
+    Case { name, capacity, flows: &[(0, 10)], rates: (1e6, max_rate), marks: Some(marks), rows, ..A }
 }
 
 const SLOW: &[(u64, f64)] = &[(0, 10.0)];

@@ -35,9 +35,9 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Creates an empty history; at most `most_given_up` lost packets are kept.
-    pub(super) fn new(most_given_up: usize) -> History {
-        History { max_given_up: most_given_up, ..History::default() }
+    /// Creates an empty history; at most `max_given_up` lost packets are kept.
+    pub(super) fn new(max_given_up: usize) -> History {
+        History { max_given_up, ..History::default() }
     }
 
     /// Empties the history; the next packet is `next`.

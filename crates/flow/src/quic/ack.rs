@@ -79,9 +79,9 @@ impl Connection {
     /// Ends the processing of newly acknowledged packets: the window grows.
     #[inline]
     fn acked_some(&mut self, now: Time) {
-        self.congestion.on_ack_end(now, self.limited);
+        self.congestion.on_ack_end(now, self.is_cwnd_limited);
         // a client keeps its backoff during the handshake: the server may only be slow to answer (section 6.2.1)
-        if self.phase == Phase::Established || self.end == End::Answerer {
+        if self.phase == Phase::Established || self.end == End::Server {
             self.pto_count = 0;
         }
     }

@@ -33,7 +33,7 @@ impl Connection {
         if self.is_plain() {
             self.pump_stream(now, out);
         } else if matches!(self.phase, Phase::Idle | Phase::Closed) {
-            if core::mem::take(&mut self.unheard_close) {
+            if core::mem::take(&mut self.resend_close) {
                 self.say_close(now, out);
             }
             return;
@@ -49,7 +49,7 @@ impl Connection {
         let quiet = !self.received.is_wanted() && self.control.is_empty() && self.datagrams.is_empty();
         quiet
             && self.probes == 0
-            && !self.is_unheard()
+            && !self.is_restart_unconfirmed()
             && self.is_steady()
             && self.violation.is_none()
             && !self.crypto.is_ready()
@@ -136,12 +136,12 @@ impl Connection {
     #[inline]
     fn has_room(&mut self, now: Time, out: &impl Transmit) -> bool {
         if self.congestion.in_flight() + u64::from(self.config.datagram) > self.congestion.window() {
-            self.limited = true;
+            self.is_cwnd_limited = true;
             return false;
         }
         let due = self.congestion.due(now);
         if due > now {
-            self.limited = self.would_fill();
+            self.is_cwnd_limited = self.would_fill();
             self.resumes = due;
             return false;
         }
@@ -166,7 +166,7 @@ impl Connection {
     fn note_app_limited(&mut self) {
         let room = self.congestion.window().saturating_sub(self.congestion.in_flight());
         if room > u64::from(self.config.datagram) {
-            self.limited = false;
+            self.is_cwnd_limited = false;
             self.congestion.on_app_limited();
         }
     }
@@ -191,7 +191,7 @@ impl Connection {
         let datagram = self.largest();
         if self.sends_early() {
             frames.push(Frame::Early { connection: self.base, zero_rtt: true });
-        } else if self.is_unheard() && self.phase == Phase::Established {
+        } else if self.is_restart_unconfirmed() && self.phase == Phase::Established {
             frames.push(Frame::Early { connection: self.base, zero_rtt: false });
         }
         if self.received.is_wanted()
@@ -274,7 +274,7 @@ impl Connection {
             bytes += 1;
             eliciting = true;
         }
-        let answers = self.end == End::Answerer && matches!(frames.first(), Some(Frame::Crypto { .. }));
+        let answers = self.end == End::Server && matches!(frames.first(), Some(Frame::Crypto { .. }));
         if (answers || self.fills_up()) && bytes < INITIAL_DATAGRAM {
             frames.push(Frame::Padding(INITIAL_DATAGRAM - bytes));
             bytes = INITIAL_DATAGRAM;
@@ -325,7 +325,7 @@ impl Connection {
     /// Whether this end's packets are Initial ones, which are padded: until enough bytes arrive, the other end may not
     /// answer (RFC 9000 sections 8.1 and 14.1).
     fn fills_up(&self) -> bool {
-        self.end == End::Opener && self.phase == Phase::Opening
+        self.end == End::Client && self.phase == Phase::Opening
     }
 
     /// Sends a non-ack-eliciting packet, if it has an acknowledgement or a close.

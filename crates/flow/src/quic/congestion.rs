@@ -356,7 +356,7 @@ impl Congestion {
         sample.newly_marked = core::mem::take(&mut self.marked);
         let path = self.path(now);
         self.controller.on_delivery(&sample, &path);
-        if self.controller.holds_back()
+        if self.controller.limits_itself()
             && let Some(sampler) = &mut self.sampler
         {
             sampler.limit(in_flight);

@@ -25,9 +25,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
     /// It opens the connection: the flow's sender, or the receiver of a flow with requests.
-    Opener,
+    Client,
     /// It accepts the connection.
-    Answerer,
+    Server,
 }
 
 /// The phase of the connection.
@@ -60,10 +60,10 @@ pub(super) struct Connection {
     pub(super) phase: Phase,
     /// It is the flow's receiver: its packets take the reverse path.
     pub(super) receives: bool,
-    /// The first number of the answerer's packets is unknown, except that it follows the previous connection's.
+    /// The first number of the server's packets is unknown, except that it follows the previous connection's.
     peer_base_unknown: bool,
     /// The congestion window, not the application, limited sending.
-    pub(super) limited: bool,
+    pub(super) is_cwnd_limited: bool,
     pub(super) config: Box<QuicConfig>,
     pub(super) congestion: Congestion,
     pub(super) rtt: Rtt,
@@ -114,7 +114,7 @@ pub(super) struct Connection {
     pub(super) violation: Option<Violation>,
     /// When this end last sent CONNECTION_CLOSE, and whether it must send it again.
     pub(super) close_sent_at: Time,
-    pub(super) unheard_close: bool,
+    pub(super) resend_close: bool,
     /// `stats`: of packets and of the first track; `arrived`: of received packets. Below: of the other tracks, sent and
     /// received.
     pub(super) stats: SenderStats,
@@ -138,14 +138,14 @@ impl Connection {
         controller: TcpController,
         stream: random::Stream,
     ) -> Connection {
-        let end = if receives == config.request.is_some() { End::Opener } else { End::Answerer };
+        let end = if receives == config.request.is_some() { End::Client } else { End::Server };
         let congestion = Connection::congestion(config, &controller, stream, 0);
         let mut connection = Connection {
             end,
             phase: Phase::Idle,
             receives,
             peer_base_unknown: false,
-            limited: false,
+            is_cwnd_limited: false,
             log: SentLog::default(),
             congestion,
             rtt: Rtt::default(),
@@ -179,7 +179,7 @@ impl Connection {
             waiting_due: Time::NEVER,
             stopped: false,
             close_sent_at: Time::NEVER,
-            unheard_close: false,
+            resend_close: false,
             violation: None,
             stats: SenderStats::new(config.wire()),
             arrived: ReceiverStats::default(),
@@ -206,7 +206,7 @@ impl Connection {
     pub(super) fn begin(&mut self, base: u32, peer_base: u32) {
         let config = &self.config;
         self.phase = if config.handshake == Handshake::Done { Phase::Established } else { Phase::Idle };
-        self.limited = false;
+        self.is_cwnd_limited = false;
         self.congestion = Connection::congestion(config, &self.fresh, self.stream, base);
         self.rtt = Rtt::default();
         self.log = SentLog::new(base, self.congestion.needs().deliveries);
@@ -224,8 +224,8 @@ impl Connection {
         let incoming = Incoming::new(config.receive_window, config.stream_window, config.max_streams);
         self.incoming = match (config.request, self.end) {
             (None, _) => incoming,
-            (Some(_), End::Opener) => incoming.asking(),
-            (Some(_), End::Answerer) => incoming.answering(),
+            (Some(_), End::Client) => incoming.for_client(),
+            (Some(_), End::Server) => incoming.for_server(),
         };
         self.incoming.portions = portions;
         self.control.clear();
@@ -234,21 +234,21 @@ impl Connection {
         self.datagrams.clear();
         self.assembly = Assembly::default();
         // an end that only acknowledges sends no markable packets
-        let sends = self.end == End::Opener || config.request.is_some();
+        let sends = self.end == End::Client || config.request.is_some();
         self.ecn = Validation::new(config.ecn && sends);
         (self.base, self.peer_base) = (base, peer_base);
-        let validates = self.end == End::Answerer && config.handshake != Handshake::Done;
+        let validates = self.end == End::Server && config.handshake != Handshake::Done;
         // a client that resumes a session and sends requests in its first flight presents an address token (RFC 9000
         // section 8.1.3)
         let known = config.request.is_some() && config.handshake == Handshake::ZeroRtt;
         self.unvalidated = validates.then_some((if known { u64::MAX / (2 * AMPLIFICATION) } else { 0 }, 0));
         self.peer_base_unknown =
-            base > 0 && self.end == End::Opener && config.request.is_some() && self.phase == Phase::Idle;
+            base > 0 && self.end == End::Client && config.request.is_some() && self.phase == Phase::Idle;
         self.resumes = Time::NEVER;
         (self.idle_at, self.received_since_restart) = (Time::NEVER, true);
         (self.next_deadline, self.waiting_due) = (Time::NEVER, Time::NEVER);
         self.violation = None;
-        (self.close_sent_at, self.unheard_close) = (Time::NEVER, false);
+        (self.close_sent_at, self.resend_close) = (Time::NEVER, false);
     }
 
     /// The counters of a track.
@@ -271,10 +271,10 @@ impl Connection {
         &mut self.led_bytes[place]
     }
 
-    /// Opens the connection: the opener sends its ClientHello.
+    /// Opens the connection: the client sends its ClientHello.
     pub(super) fn open(&mut self, now: Time) {
         self.stats.begin(now);
-        if self.phase == Phase::Idle && self.end == End::Opener {
+        if self.phase == Phase::Idle && self.end == End::Client {
             self.phase = Phase::Opening;
             self.crypto.write(HELLO);
         }
@@ -290,7 +290,7 @@ impl Connection {
     /// Whether application data is sent before the handshake is complete (0-RTT).
     #[inline]
     pub(super) fn sends_early(&self) -> bool {
-        self.phase == Phase::Opening && self.end == End::Opener && self.config.handshake == Handshake::ZeroRtt
+        self.phase == Phase::Opening && self.end == End::Client && self.config.handshake == Handshake::ZeroRtt
     }
 
     /// Whether nothing of this connection has been acknowledged yet.
@@ -301,8 +301,8 @@ impl Connection {
 
     /// Whether the other end may not know yet that a new connection has replaced the previous one.
     #[inline]
-    pub(super) fn is_unheard(&self) -> bool {
-        self.base > 0 && self.is_unacked() && self.end == End::Opener
+    pub(super) fn is_restart_unconfirmed(&self) -> bool {
+        self.base > 0 && self.is_unacked() && self.end == End::Client
     }
 
     /// Restarts the idle timer: a packet arrived, or the first ack-eliciting packet since then was sent (RFC 9000
@@ -365,7 +365,7 @@ impl Connection {
         }
         self.arrived.marks += u64::from(packet.flags.has(paceline_packet::Flags::CE));
         if let [Frame::Crypto { connection, .. }, ..] | [Frame::Early { connection, .. }, ..] = *frames
-            && self.end == End::Answerer
+            && self.end == End::Server
             && (connection > self.peer_base || self.phase == Phase::Idle)
         {
             self.begin(self.log.next(), connection);
@@ -380,7 +380,7 @@ impl Connection {
             return self.closes_again(now, frames);
         }
         if self.peer_base_unknown {
-            // the answerer's handshake contains its first number; packets before it belong to the previous connection
+            // the server's handshake contains its first number; packets before it belong to the previous connection
             let Some(&Frame::Crypto { connection, .. }) = frames.first().filter(|_| packet.seq >= self.peer_base)
             else {
                 return false;
@@ -482,7 +482,7 @@ impl Connection {
     /// Streams were acknowledged completely: if they were answers, the other end may open more.
     #[cold]
     pub(super) fn completed(&mut self) {
-        if self.config.request.is_some() && self.end == End::Answerer {
+        if self.config.request.is_some() && self.end == End::Server {
             self.incoming.on_answer_acked(&mut self.grants);
             self.grant();
         }
@@ -507,8 +507,8 @@ impl Connection {
         if frames.iter().any(|frame| matches!(frame, Frame::Close { .. })) {
             self.close_sent_at = Time::NEVER;
         }
-        self.unheard_close = self.close_sent_at < Time::NEVER && now >= self.close_sent_at + self.rtt.smoothed_rtt;
-        self.unheard_close
+        self.resend_close = self.close_sent_at < Time::NEVER && now >= self.close_sent_at + self.rtt.smoothed_rtt;
+        self.resend_close
     }
 
     /// Closes the connection: nothing but the close is sent, and arriving data is ignored.
@@ -580,7 +580,7 @@ impl Connection {
             self.loss_time
         } else if self.unvalidated.is_some() && self.is_amplifying(self.largest()) {
             Time::NEVER // nothing may be sent before more arrives (RFC 9002 section 6.2.2.1)
-        } else if self.out > 0 || self.end == End::Opener && self.phase == Phase::Opening {
+        } else if self.out > 0 || self.end == End::Client && self.phase == Phase::Opening {
             let delay = if self.phase == Phase::Established { self.config.max_ack_delay } else { Span::ZERO };
             now.max(
                 self.time_of_last_ack_eliciting_packet + self.rtt.probe_timeout(delay) * (1 << self.pto_count.min(20)),

@@ -63,9 +63,9 @@ impl Connection {
     /// The number of handshake bytes from the other end that this end needs to proceed.
     fn expected(&self) -> u64 {
         match (self.end, self.config.handshake) {
-            (End::Answerer, _) => HELLO,
-            (End::Opener, Handshake::ZeroRtt) => RESUMED,
-            (End::Opener, _) => ANSWER,
+            (End::Server, _) => HELLO,
+            (End::Client, Handshake::ZeroRtt) => RESUMED,
+            (End::Client, _) => ANSWER,
         }
     }
 
@@ -76,13 +76,13 @@ impl Connection {
         let have = self.crypto_in.prefix();
         if self.phase == Phase::Opening && have >= self.expected() {
             match self.end {
-                End::Opener => {
+                End::Client => {
                     self.phase = Phase::Established;
                     self.crypto.write(FINISHED);
                     self.request_ack_frequency(self.config.request.is_none());
                 }
-                // the answerer may also send now, but has nothing before a request
-                End::Answerer => {
+                // the server may also send now, but has nothing before a request
+                End::Server => {
                     self.phase = Phase::Established;
                     let resumes = self.config.handshake == Handshake::ZeroRtt;
                     self.crypto.write(if resumes { RESUMED } else { ANSWER });
@@ -90,7 +90,7 @@ impl Connection {
                 }
             }
         }
-        if self.end == End::Answerer && have >= HELLO + FINISHED && self.unvalidated.take().is_some() {
+        if self.end == End::Server && have >= HELLO + FINISHED && self.unvalidated.take().is_some() {
             self.control.push_back(Frame::HandshakeDone);
         }
     }

@@ -1,7 +1,7 @@
 //! The receiving side of streams (RFC 9000 section 3.2): data received in order, and flow control.
 
 use super::numbered::Numbered;
-use super::portions::{Heads, Portion, PortionKind};
+use super::portions::{Heads, RelayedData, RelayedDataKind};
 use super::ranges::Ranges;
 use paceline_packet::Stamp;
 use paceline_packet::quic::{Frame, StreamPiece};
@@ -73,7 +73,7 @@ pub(super) struct Incoming {
     pub(super) objects: Vec<Object>,
     pub(super) led: Vec<Object>,
     /// Data that has arrived since the last query, if it is relayed.
-    pub(super) portions: Option<Vec<Portion>>,
+    pub(super) portions: Option<Vec<RelayedData>>,
 }
 
 /// A new flow-control limit for the other end.
@@ -146,12 +146,12 @@ impl Incoming {
     }
 
     /// Makes it the receiving side of requests: the other end opens the streams.
-    pub(super) fn answering(self) -> Incoming {
+    pub(super) fn for_server(self) -> Incoming {
         Incoming { answered: true, ..self }
     }
 
     /// Makes it the receiving side of answers: this end opens the streams, so it grants none.
-    pub(super) fn asking(self) -> Incoming {
+    pub(super) fn for_client(self) -> Incoming {
         Incoming { max_streams: u32::MAX, streams_window: 0, ..self }
     }
 
@@ -178,20 +178,20 @@ impl Incoming {
         self.push_object(object);
         if let Some(portions) = &mut self.portions {
             let Object { captured, key, size: bytes, track, .. } = object;
-            let what = PortionKind::Bytes { bytes, captured, key, first: true, opens: true, last: true };
-            portions.push(Portion { track, stream: None, what });
+            let what = RelayedDataKind::Bytes { bytes, captured, key, first: true, opens: true, last: true };
+            portions.push(RelayedData { track, stream: None, what });
         }
     }
 
     /// Ends the connection. If data is relayed, returns what has arrived; unfinished streams count as reset.
-    pub(super) fn end(&mut self) -> Option<Vec<Portion>> {
+    pub(super) fn end(&mut self) -> Option<Vec<RelayedData>> {
         let mut portions = self.portions.take()?;
         let open =
             self.streams.numbers().zip(self.streams.iter()).filter(|(_, stream)| !stream.done && stream.given > 0);
-        let reset = |(number, stream): (u32, &Stream)| Portion {
+        let reset = |(number, stream): (u32, &Stream)| RelayedData {
             track: stream.track,
             stream: Some(number),
-            what: PortionKind::Reset,
+            what: RelayedDataKind::Reset,
         };
         portions.extend(open.map(reset));
         Some(portions)
@@ -331,8 +331,8 @@ impl Incoming {
         stream.done = true;
         stream.have.clear();
         if let Some(portions) = &mut self.portions {
-            let what = if reset { PortionKind::Reset } else { PortionKind::End };
-            portions.push(Portion { track: stream.track, stream: Some(number), what });
+            let what = if reset { RelayedDataKind::Reset } else { RelayedDataKind::End };
+            portions.push(RelayedData { track: stream.track, stream: Some(number), what });
         }
         if reset {
             let size = stream.end - stream.complete_to;

@@ -39,7 +39,7 @@ pub use crate::delivery::Snapshot;
 pub use config::{Carriage, Handshake, QuicConfig, TrackConfig};
 pub use congestion::{Congestion, Cuts};
 pub use incoming::Object;
-pub use portions::{Portion, PortionKind};
+pub use portions::{RelayedData, RelayedDataKind};
 pub use receiver::QuicReceiver;
 pub use recovery::{CongestionState, LostNumber, Recovery, Stage};
 pub use rtt::Rtt;

@@ -14,7 +14,7 @@ pub(super) use stream::{Expired, Kind};
 
 /// Length of a stream whose writer always has data; a connection has up to 255 of them.
 pub(super) const ENDLESS: u64 = 1 << 53;
-/// The first stream ids of a connection's opener: unidirectional streams are 2, 6, 10...; bidirectional ones, for
+/// The first stream ids of a connection's client: unidirectional streams are 2, 6, 10...; bidirectional ones, for
 /// requests and answers, are 0, 4, 8... (section 2.1).
 pub(super) const FIRST_UNIDIRECTIONAL: u32 = 2;
 pub(super) const FIRST_BIDIRECTIONAL: u32 = 0;
@@ -41,7 +41,7 @@ pub(super) struct Gain {
 
 /// The unacknowledged and unsent data of a track.
 #[derive(Clone, Copy, Default, Debug)]
-struct Owing {
+struct Backlog {
     /// Bytes not acknowledged, on streams that were not reset; and the part of them never sent.
     owed: u64,
     unsent: u64,
@@ -73,8 +73,8 @@ pub(super) struct Outgoing {
     /// The initial MAX_STREAM_DATA of each stream.
     window: u64,
     /// The accounts of all tracks together, and of each but the first.
-    all: Owing,
-    led: Vec<Owing>,
+    all: Backlog,
+    led: Vec<Backlog>,
 }
 
 impl Outgoing {
@@ -91,14 +91,14 @@ impl Outgoing {
             max_data,
             spent: 0,
             window,
-            all: Owing::default(),
+            all: Backlog::default(),
             led: Vec::new(),
         }
     }
 
     /// Sets the ranks of the tracks, beginning with the first track.
     pub(super) fn set_tracks(&mut self, ranks: &[u8]) {
-        self.led = vec![Owing::default(); ranks.len().saturating_sub(1)];
+        self.led = vec![Backlog::default(); ranks.len().saturating_sub(1)];
         let alike = (1..ranks.len()).any(|at| ranks[..at].contains(&ranks[at]));
         self.turns = if alike { vec![u8::MAX; usize::from(u8::MAX) + 1] } else { Vec::new() };
     }
@@ -165,9 +165,9 @@ impl Outgoing {
         stream.written += bytes;
         stream.finished |= finish;
         let track = stream.kind.track;
-        for owing in [Some(&mut self.all), self.led.get_mut(led(track))].into_iter().flatten() {
-            owing.owed += bytes;
-            owing.unsent += bytes;
+        for backlog in [Some(&mut self.all), self.led.get_mut(led(track))].into_iter().flatten() {
+            backlog.owed += bytes;
+            backlog.unsent += bytes;
         }
         self.list(place);
     }
@@ -238,9 +238,9 @@ impl Outgoing {
     /// Subtracts bytes that will not be acknowledged, and the part of them that will not be sent.
     #[inline]
     fn give_up(&mut self, track: u8, owed: u64, unsent: u64) {
-        for owing in [Some(&mut self.all), self.led.get_mut(led(track))].into_iter().flatten() {
-            owing.owed -= owed;
-            owing.unsent -= unsent;
+        for backlog in [Some(&mut self.all), self.led.get_mut(led(track))].into_iter().flatten() {
+            backlog.owed -= owed;
+            backlog.unsent -= unsent;
         }
     }
 
@@ -260,11 +260,12 @@ impl Outgoing {
         self.of_track(track).unsent
     }
 
-    fn of_track(&self, track: u8) -> Owing {
+    fn of_track(&self, track: u8) -> Backlog {
         let others = || {
-            self.led
-                .iter()
-                .fold(self.all, |all, owing| Owing { owed: all.owed - owing.owed, unsent: all.unsent - owing.unsent })
+            self.led.iter().fold(self.all, |all, backlog| Backlog {
+                owed: all.owed - backlog.owed,
+                unsent: all.unsent - backlog.unsent,
+            })
         };
         self.led.get(led(track)).copied().unwrap_or_else(others)
     }

@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 
 /// A piece of received data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Portion {
+pub struct RelayedData {
     /// The connection's track that it belongs to.
     pub track: u8,
     /// The number of its stream on the connection; `None` for a frame in datagrams, which arrives as a whole.
     pub stream: Option<u32>,
     /// The data or event.
-    pub what: PortionKind,
+    pub what: RelayedDataKind,
 }
 
 /// Data or an event of a stream, or a frame in datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PortionKind {
+pub enum RelayedDataKind {
     /// Bytes of one frame, in order.
     Bytes {
         /// Their number.
@@ -63,7 +63,7 @@ impl Heads {
         mut begin: u64,
         ends: &[FrameEnd],
         (track, stream): (u8, u32),
-        portions: &mut Vec<Portion>,
+        portions: &mut Vec<RelayedData>,
     ) {
         let mut at = range.start;
         while at < range.end {
@@ -71,8 +71,8 @@ impl Heads {
             let to = end.unwrap_or(range.end);
             let (captured, key) = self.of.range(..=at).next_back().map_or((Stamp(0), false), |(_, of)| *of);
             let (first, opens, last) = (at == begin, at == 0, end.is_some());
-            let what = PortionKind::Bytes { bytes: to - at, captured, key, first, opens, last };
-            portions.push(Portion { track, stream: Some(stream), what });
+            let what = RelayedDataKind::Bytes { bytes: to - at, captured, key, first, opens, last };
+            portions.push(RelayedData { track, stream: Some(stream), what });
             if last {
                 begin = to;
             }
@@ -96,11 +96,11 @@ mod tests {
     /// stream.
     fn taken(incoming: &mut Incoming) -> Vec<Option<(u64, u32, bool, bool)>> {
         let portions = core::mem::take(incoming.portions.as_mut().unwrap());
-        let of = |portion: Portion| {
+        let of = |portion: RelayedData| {
             assert_eq!((portion.track, portion.stream), (3, Some(1)));
             match portion.what {
-                PortionKind::Bytes { bytes, captured, first, last, .. } => Some((bytes, captured.0, first, last)),
-                PortionKind::End | PortionKind::Reset => None,
+                RelayedDataKind::Bytes { bytes, captured, first, last, .. } => Some((bytes, captured.0, first, last)),
+                RelayedDataKind::End | RelayedDataKind::Reset => None,
             }
         };
         portions.into_iter().map(of).collect()
@@ -142,7 +142,7 @@ mod tests {
             }
             let portions = incoming.portions.unwrap();
             assert_eq!(portions.len(), 2);
-            assert_eq!(portions[1], Portion { track: 3, stream: Some(1), what: PortionKind::Reset });
+            assert_eq!(portions[1], RelayedData { track: 3, stream: Some(1), what: RelayedDataKind::Reset });
         }
     }
 }

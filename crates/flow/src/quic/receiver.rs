@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Phase};
 use super::outgoing::Kind;
-use super::{Object, Portion, QuicConfig, TrackArrivals};
+use super::{Object, QuicConfig, RelayedData, TrackArrivals};
 use crate::{ReceiverStats, Transmit};
 use paceline_control::TcpController;
 use paceline_packet::quic::StreamPiece;
@@ -159,7 +159,7 @@ impl QuicReceiver {
     }
 
     /// Data of all tracks received since the last call, if it is relayed.
-    pub fn take_portions(&mut self) -> Vec<Portion> {
+    pub fn take_portions(&mut self) -> Vec<RelayedData> {
         self.connection.incoming.portions.as_mut().map(core::mem::take).unwrap_or_default()
     }
 

@@ -3,7 +3,7 @@
 
 use super::Carriage;
 use super::outgoing::Expired;
-use super::portions::{Portion, PortionKind};
+use super::portions::{RelayedData, RelayedDataKind};
 use super::sender::QuicSender;
 use super::tracks::Track;
 use crate::Transmit;
@@ -12,7 +12,7 @@ use paceline_units::Time;
 
 /// What the relay does with an incoming stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Onward {
+pub(super) enum RelayedStream {
     /// It is sent on this outgoing stream as it arrives.
     By(u32),
     /// It was reset at its deadline, or because its source had reset it.
@@ -35,10 +35,10 @@ struct Part {
 
 impl QuicSender {
     /// Relays data of a track over this connection; the next call of [`QuicSender::send_on`] sends it.
-    pub(super) fn relay(&mut self, track: u8, portion: Portion, now: Time) {
-        let Portion { stream, what, .. } = portion;
+    pub(super) fn relay(&mut self, track: u8, portion: RelayedData, now: Time) {
+        let RelayedData { stream, what, .. } = portion;
         match what {
-            PortionKind::Bytes { bytes, captured, key, first, opens, last } => {
+            RelayedDataKind::Bytes { bytes, captured, key, first, opens, last } => {
                 self.open_again(now);
                 let Track { config, transit, .. } = &mut self.tracks[usize::from(track)];
                 let (config, captured_at) = (*config, transit.written(captured, now).time());
@@ -56,10 +56,10 @@ impl QuicSender {
                 }
                 self.keep_to_queue();
             }
-            PortionKind::End | PortionKind::Reset => {
-                let onward = stream.and_then(|stream| self.tracks[usize::from(track)].onward.remove(&stream));
-                let Some(Onward::By(place)) = onward else { return };
-                if what == PortionKind::End {
+            RelayedDataKind::End | RelayedDataKind::Reset => {
+                let relayed = stream.and_then(|stream| self.tracks[usize::from(track)].relayed.remove(&stream));
+                let Some(RelayedStream::By(place)) = relayed else { return };
+                if what == RelayedDataKind::End {
                     self.connection.outgoing.write(place, 0, true);
                 } else if let Some(reset) = self.connection.outgoing.reset(place) {
                     self.connection.sent_of(track).frames_reset += reset.frames;
@@ -73,38 +73,38 @@ impl QuicSender {
     /// Relays a part of a frame in a stream.
     fn relay_part(&mut self, track: u8, stream: u32, part: Part, (first, opens): (bool, bool), now: Time) {
         let Part { bytes, captured, due, key, last } = part;
-        let onward = match self.tracks[usize::from(track)].onward.get(&stream).copied() {
-            Some(Onward::By(place)) if self.connection.outgoing.is_reset(place) => Onward::Reset,
-            Some(onward) => onward,
+        let relayed = match self.tracks[usize::from(track)].relayed.get(&stream).copied() {
+            Some(RelayedStream::By(place)) if self.connection.outgoing.is_reset(place) => RelayedStream::Reset,
+            Some(relayed) => relayed,
             None if !first => return, // it had begun before the relay joined
-            None => self.onward(track, opens, due <= now),
+            None => self.accept_stream(track, opens, due <= now),
         };
-        self.tracks[usize::from(track)].onward.insert(stream, onward);
+        self.tracks[usize::from(track)].relayed.insert(stream, relayed);
         let sent = self.connection.sent_of(track);
-        let begun = u64::from(first && onward != Onward::Missed);
+        let begun = u64::from(first && relayed != RelayedStream::Missed);
         sent.frames += begun;
-        match onward {
-            Onward::By(place) => {
+        match relayed {
+            RelayedStream::By(place) => {
                 self.connection.next_deadline = self.connection.next_deadline.min(due);
                 self.connection.outgoing.write_part(place, bytes, (captured, due), key, last);
             }
-            Onward::Reset => sent.frames_reset += begun,
-            Onward::Dropped => sent.frames_dropped += begun,
-            Onward::Missed => {}
+            RelayedStream::Reset => sent.frames_reset += begun,
+            RelayedStream::Dropped => sent.frames_dropped += begun,
+            RelayedStream::Missed => {}
         }
     }
 
     /// Decides what to do with a new incoming stream.
-    fn onward(&mut self, track: u8, opens: bool, is_late: bool) -> Onward {
+    fn accept_stream(&mut self, track: u8, opens: bool, is_late: bool) -> RelayedStream {
         let carriage = self.tracks[usize::from(track)].config.carriage;
         if carriage == Carriage::StreamPerGroup && !opens {
-            Onward::Missed
+            RelayedStream::Missed
         } else if is_late {
-            Onward::Reset
+            RelayedStream::Reset
         } else if self.connection.outgoing.may_open() {
-            Onward::By(self.open_stream(track))
+            RelayedStream::By(self.open_stream(track))
         } else {
-            Onward::Dropped
+            RelayedStream::Dropped
         }
     }
 
@@ -140,9 +140,10 @@ impl QuicSender {
             return false;
         };
         connection.sent_of(track).frames_dropped += frames;
-        for onward in self.tracks[usize::from(track)].onward.values_mut().filter(|onward| **onward == Onward::By(place))
+        for relayed in
+            self.tracks[usize::from(track)].relayed.values_mut().filter(|relayed| **relayed == RelayedStream::By(place))
         {
-            *onward = Onward::Dropped;
+            *relayed = RelayedStream::Dropped;
         }
         true
     }

@@ -113,7 +113,7 @@ impl QuicSender {
                 self.write(track);
                 self.await_deadlines();
             }
-            TrackWrite::Portion(portion) => return self.relay(track, portion, now),
+            TrackWrite::Relayed(portion) => return self.relay(track, portion, now),
             TrackWrite::Endless => {
                 self.tracks[place].endless = true;
                 if let Some(stream) = self.stream(track) {
@@ -262,13 +262,13 @@ impl QuicSender {
 
     /// Processes a packet of the receiver; `extra` is its side record.
     pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
-        let asks = self.connection.config.request.is_some();
-        if asks && matches!(extra, Some(Extra::Quic(_))) {
+        let has_requests = self.connection.config.request.is_some();
+        if has_requests && matches!(extra, Some(Extra::Quic(_))) {
             self.account(now); // the packet may end a connection
         }
         let before = (self.connection.base, self.connection.incoming.opened(), self.connection.congestion.cuts());
         if self.connection.on_packet(now, packet, extra) {
-            if asks {
+            if has_requests {
                 self.on_requests(before);
             }
             if self.tracks.iter().any(|track| !track.waiting.is_empty()) {
@@ -365,7 +365,7 @@ impl QuicSender {
     /// headers: its waiting data plus its recently acknowledged data, per second.
     pub fn claim(&mut self, track: u8, now: Time) -> f64 {
         let (acked, unsent) = (self.connection.sent_of(track).bytes_acked, self.unsent(track));
-        let claimed = self.tracks[usize::from(track)].lately.claim(acked, unsent, now);
+        let claimed = self.tracks[usize::from(track)].recent_rate.claim(acked, unsent, now);
         self.connection.config.with_headers(claimed)
     }
 

@@ -241,7 +241,7 @@ fn persistent_congestion_leaves_two_datagrams() {
 /// lost.
 #[test]
 fn acknowledgements_are_as_rare_as_the_sender_asks() {
-    let asks = |segment: &Segment| {
+    let is_request = |segment: &Segment| {
         let Some(Extra::Quic(frames)) = &segment.extra else { return false };
         frames.iter().any(|frame| matches!(frame, Frame::AckFrequency { threshold: 10, .. }))
     };
@@ -250,19 +250,23 @@ fn acknowledgements_are_as_rare_as_the_sender_asks() {
         let mut world = World::transfer("newreno", &settings, 300_000);
         let mut first = lost;
         world.fate = Box::new(move |_, _, segment| {
-            let gone = asks(segment) && std::mem::take(&mut first);
+            let gone = is_request(segment) && std::mem::take(&mut first);
             (!gone).then_some(Span::ZERO)
         });
         world.run(ms(5000));
         assert_eq!(world.receiver.stats().bytes, 300_000);
-        let asked: Vec<Time> = world.log.iter().filter(|(_, _, segment)| asks(segment)).map(|(at, ..)| *at).collect();
-        assert_eq!((asked[0], asked.len()), (ms(40), 1 + usize::from(lost)), "{asked:?}");
+        let requests: Vec<Time> =
+            world.log.iter().filter(|(_, _, segment)| is_request(segment)).map(|(at, ..)| *at).collect();
+        assert_eq!((requests[0], requests.len()), (ms(40), 1 + usize::from(lost)), "{requests:?}");
         // after the receiver has the request
-        let heard = asked[asked.len() - 1] + Span::from_millis(20);
+        let received_at = requests[requests.len() - 1] + Span::from_millis(20);
         let data = |later: bool| {
-            world.log.iter().filter(move |(at, ahead, _)| *ahead && later == (*at + Span::from_millis(20) > heard))
+            world
+                .log
+                .iter()
+                .filter(move |(at, ahead, _)| *ahead && later == (*at + Span::from_millis(20) > received_at))
         };
-        let acks = |later: bool| world.log.iter().filter(move |(at, ahead, _)| !*ahead && later == (*at > heard));
+        let acks = |later: bool| world.log.iter().filter(move |(at, ahead, _)| !*ahead && later == (*at > received_at));
         let (early, late) = (data(true).count(), acks(true).count());
         assert!(late * 6 < early, "{late} for {early}");
         assert!(!lost || acks(false).count() * 3 > data(false).count(), "every second one before");

@@ -1,35 +1,35 @@
 //! Tracks: flows that share a connection, as MoQ's tracks do (draft-ietf-moq-transport). One flow leads and has the
 //! connection; it receives the writes of the others, and reports their state back.
 
-use super::relay::Onward;
-use super::{Carriage, Object, Portion, TrackConfig};
+use super::relay::RelayedStream;
+use super::{Carriage, Object, RelayedData, TrackConfig};
 use crate::{ReceiverStats, SenderStats};
 use paceline_packet::Transit;
 use paceline_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The time constant of a track's recent rate.
-const LATELY: Span = Span::from_secs(1);
+const RECENT: Span = Span::from_secs(1);
 
-/// The recently acknowledged payload of a track; each byte's weight falls linearly over about [`LATELY`].
+/// The recently acknowledged payload of a track; each byte's weight falls linearly over about [`RECENT`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lately {
+pub(super) struct RecentRate {
     bytes: f64,
     acked: u64,
     at: Time,
 }
 
-impl Lately {
+impl RecentRate {
     /// The initial state.
-    const NOTHING: Lately = Lately { bytes: 0.0, acked: 0, at: Time::ZERO };
+    const NOTHING: RecentRate = RecentRate { bytes: 0.0, acked: 0, at: Time::ZERO };
 
     /// The rate in bits of payload per second that a track claims, with `acked` bytes acknowledged and `unsent` bytes
-    /// waiting. It lets the waiting data leave within [`LATELY`].
+    /// waiting. It lets the waiting data leave within [`RECENT`].
     pub(super) fn claim(&mut self, acked: u64, unsent: u64, now: Time) -> f64 {
-        let over = now.since(self.at).as_secs_f64() / LATELY.as_secs_f64();
+        let over = now.since(self.at).as_secs_f64() / RECENT.as_secs_f64();
         self.bytes = self.bytes * (1.0 - over).max(0.0) + acked.saturating_sub(self.acked) as f64;
         (self.acked, self.at) = (acked, now);
-        (self.bytes + unsent as f64) * 8.0 / LATELY.as_secs_f64()
+        (self.bytes + unsent as f64) * 8.0 / RECENT.as_secs_f64()
     }
 }
 
@@ -46,9 +46,9 @@ pub(super) struct Track {
     /// Its writer always has data.
     pub(super) endless: bool,
     /// Its recent rate.
-    pub(super) lately: Lately,
+    pub(super) recent_rate: RecentRate,
     /// For a relay: the outgoing side of each incoming stream, by the stream's number.
-    pub(super) onward: BTreeMap<u32, Onward>,
+    pub(super) relayed: BTreeMap<u32, RelayedStream>,
     /// The age of relayed data.
     pub(super) transit: Transit,
 }
@@ -61,8 +61,8 @@ impl Track {
             waiting: VecDeque::new(),
             lost_key: false,
             endless: false,
-            lately: Lately::NOTHING,
-            onward: BTreeMap::new(),
+            recent_rate: RecentRate::NOTHING,
+            relayed: BTreeMap::new(),
             transit: Transit::since(Time::ZERO),
         }
     }
@@ -91,7 +91,7 @@ impl Track {
     pub(super) fn clear(&mut self) {
         (self.current, self.endless, self.lost_key) = (None, false, false);
         self.waiting.clear();
-        self.onward.clear();
+        self.relayed.clear();
     }
 }
 
@@ -108,7 +108,7 @@ pub enum TrackWrite {
         key: bool,
     },
     /// It is a relay's, and this data has arrived.
-    Portion(Portion),
+    Relayed(RelayedData),
     /// The application always has data.
     Endless,
     /// It withdraws unsent data; if it stops, it writes nothing more.

@@ -41,7 +41,7 @@ pub struct Timing {
 impl Timing {
     /// T_min.
     #[must_use]
-    pub fn least(&self) -> Span {
+    pub fn t_min(&self) -> Span {
         match self.min_interval {
             MinInterval::Fixed(span) => span,
             MinInterval::Reduced => Span::from_secs_f64(360_000.0 / self.bandwidth.bps().max(1.0)),

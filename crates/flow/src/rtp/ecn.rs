@@ -10,9 +10,9 @@ const FEW: u32 = 3;
 /// Minimum number of packets for a verdict on a path in use. The RFC sets none.
 const ENOUGH: u32 = 20;
 /// Maximum number of test packets: a receiver that never reports looks like a path that drops them all.
-const MOST_TRIED: usize = 64;
+const MAX_TRIED: usize = 64;
 /// Maximum number of initiation attempts (section 7.4.1 leaves it open).
-const MOST_TRIALS: u32 = 2;
+const MAX_TRIALS: u32 = 2;
 
 /// A receiver's ECN counters for a source.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct EcnLog {
     counts: EcnCounts,
     /// Something must be reported at once: a mark, a loss, or the first ECN-capable packet.
     news: bool,
-    told: bool,
+    is_reported: bool,
 }
 
 impl EcnLog {
@@ -52,13 +52,13 @@ impl EcnLog {
     }
 
     /// Whether the counters were ever reported.
-    pub(super) fn has_told(&self) -> bool {
-        self.told
+    pub(super) fn is_reported(&self) -> bool {
+        self.is_reported
     }
 
     /// Returns the counters to report; `expected_less_received`: packets expected minus received, duplicates included.
-    pub(super) fn tell(&mut self, expected_less_received: i32) -> EcnCounts {
-        (self.news, self.told) = (false, true);
+    pub(super) fn report(&mut self, expected_less_received: i32) -> EcnCounts {
+        (self.news, self.is_reported) = (false, true);
         let lost = (expected_less_received as u16).wrapping_add(self.counts.duplicates);
         EcnCounts { lost, ..self.counts }
     }
@@ -85,14 +85,14 @@ pub(super) struct EcnCheck {
     tried: Vec<u32>,
     trials: u32,
     /// The last counters reported, and the number up to which they count.
-    told: Option<(EcnCounts, u32)>,
+    last_counts: Option<(EcnCounts, u32)>,
     /// Reported marks not yet taken.
     marks: u32,
 }
 
 impl EcnCheck {
     pub(super) fn new() -> EcnCheck {
-        EcnCheck { state: State::Trying, left: TRIES, tried: Vec::new(), trials: 1, told: None, marks: 0 }
+        EcnCheck { state: State::Trying, left: TRIES, tried: Vec::new(), trials: 1, last_counts: None, marks: 0 }
     }
 
     /// Whether packet `number`, which is about to be sent, is ECN-capable.
@@ -100,7 +100,7 @@ impl EcnCheck {
         match self.state {
             State::Using(_) => true,
             State::Given => false,
-            State::Trying if self.left > 0 && self.tried.len() < MOST_TRIED => {
+            State::Trying if self.left > 0 && self.tried.len() < MAX_TRIED => {
                 self.left -= 1;
                 self.tried.push(number);
                 true
@@ -125,15 +125,15 @@ impl EcnCheck {
 
     /// The receiver has reported up to `number` without ECN counters.
     pub(super) fn silent(&mut self, number: u32) {
-        if self.told.is_none() && self.capable(number) > FEW {
+        if self.last_counts.is_none() && self.capable(number) > FEW {
             self.state = State::Given;
         }
     }
 
     /// Processes the receiver's counters up to `number`; `next` is the next packet's number.
-    pub(super) fn told(&mut self, counts: EcnCounts, number: u32, next: u32) {
-        let (before, since) = self.told.unwrap_or_default();
-        if self.told.is_some() && number <= since {
+    pub(super) fn on_counts(&mut self, counts: EcnCounts, number: u32, next: u32) {
+        let (before, since) = self.last_counts.unwrap_or_default();
+        if self.last_counts.is_some() && number <= since {
             return;
         }
         let marked = counts.ce.wrapping_sub(before.ce);
@@ -142,7 +142,7 @@ impl EcnCheck {
         let capable = unmarked.wrapping_add(marked.into());
         let cleared = u32::from(counts.not_ect.wrapping_sub(before.not_ect));
         let lost = i32::from(counts.lost.wrapping_sub(before.lost) as i16).max(0) as u32;
-        let sent = self.capable(number) - self.told.map_or(0, |_| self.capable(since));
+        let sent = self.capable(number) - self.last_counts.map_or(0, |_| self.capable(since));
         match self.state {
             State::Trying => {
                 if capable > 0 {
@@ -150,7 +150,7 @@ impl EcnCheck {
                 } else if self.capable(number) > FEW {
                     self.state = State::Given;
                 }
-                self.told = Some((counts, number));
+                self.last_counts = Some((counts, number));
             }
             State::Using(_) if sent >= ENOUGH => {
                 // all were ECN-capable, so other packets were cleared on the path (section 7.4.2)
@@ -159,18 +159,19 @@ impl EcnCheck {
                 } else if 2 * lost > sent {
                     self.again();
                 }
-                self.told = Some((counts, number));
+                self.last_counts = Some((counts, number));
             }
             // too few packets: evaluate them with later ones
-            State::Using(_) => self.told = Some((EcnCounts { ce: counts.ce, ..before }, since)),
-            State::Given => self.told = Some((counts, number)),
+            State::Using(_) => self.last_counts = Some((EcnCounts { ce: counts.ce, ..before }, since)),
+            State::Given => self.last_counts = Some((counts, number)),
         }
     }
 
     /// Half of the packets are lost, perhaps because they were ECN-capable: restarts initiation (section 7.4.1).
     fn again(&mut self) {
-        let again = self.trials < MOST_TRIALS;
-        *self = EcnCheck { trials: self.trials + 1, told: self.told, marks: self.marks, ..EcnCheck::new() };
+        let again = self.trials < MAX_TRIALS;
+        *self =
+            EcnCheck { trials: self.trials + 1, last_counts: self.last_counts, marks: self.marks, ..EcnCheck::new() };
         if !again {
             self.state = State::Given;
         }
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(send(&mut check, 0, 50), 2);
         check.reported();
         assert_eq!(send(&mut check, 50, 100), 2);
-        check.told(counts(2, 0, 20, 0), 21, 100);
+        check.on_counts(counts(2, 0, 20, 0), 21, 100);
         assert_eq!((send(&mut check, 100, 150), check.gauge()), (50, 1.0));
     }
 
@@ -230,10 +231,10 @@ mod tests {
         // or if they arrive cleared
         let mut check = EcnCheck::new();
         send(&mut check, 0, 50);
-        check.told(counts(0, 0, 50, 0), 49, 50);
+        check.on_counts(counts(0, 0, 50, 0), 49, 50);
         check.reported();
         send(&mut check, 50, 100);
-        check.told(counts(0, 0, 100, 0), 99, 100);
+        check.on_counts(counts(0, 0, 100, 0), 99, 100);
         assert_eq!(check.gauge(), -1.0);
     }
 
@@ -241,13 +242,13 @@ mod tests {
     fn section_7_4_2_a_path_that_begins_to_clear_the_field_ends_it() {
         let mut check = EcnCheck::new();
         send(&mut check, 0, 2);
-        check.told(counts(2, 0, 0, 0), 1, 2);
+        check.on_counts(counts(2, 0, 0, 0), 1, 2);
         send(&mut check, 2, 300);
-        check.told(counts(95, 7, 0, 0), 101, 300);
+        check.on_counts(counts(95, 7, 0, 0), 101, 300);
         assert_eq!((check.gauge(), check.take_marks(), check.take_marks()), (1.0, 7, 0));
-        check.told(counts(100, 7, 3, 2), 110, 300);
+        check.on_counts(counts(100, 7, 3, 2), 110, 300);
         assert_eq!(check.gauge(), 1.0, "ten packets decide nothing");
-        check.told(counts(103, 7, 90, 2), 201, 300);
+        check.on_counts(counts(103, 7, 90, 2), 201, 300);
         assert_eq!(check.gauge(), -1.0);
     }
 
@@ -255,15 +256,15 @@ mod tests {
     fn section_7_4_1_where_half_is_lost_it_is_tried_anew_once() {
         let mut check = EcnCheck::new();
         send(&mut check, 0, 2);
-        check.told(counts(2, 0, 0, 0), 1, 2);
+        check.on_counts(counts(2, 0, 0, 0), 1, 2);
         send(&mut check, 2, 200);
-        check.told(counts(42, 0, 0, 60), 101, 200);
+        check.on_counts(counts(42, 0, 0, 60), 101, 200);
         assert_eq!(check.gauge(), 0.0);
         assert_eq!(send(&mut check, 200, 250), 2);
-        check.told(counts(140, 0, 1, 60), 201, 250);
+        check.on_counts(counts(140, 0, 1, 60), 201, 250);
         assert_eq!(check.gauge(), 1.0);
         send(&mut check, 250, 400);
-        check.told(counts(150, 0, 50, 200), 399, 400);
+        check.on_counts(counts(150, 0, 50, 200), 399, 400);
         assert_eq!(check.gauge(), -1.0);
     }
 
@@ -271,10 +272,10 @@ mod tests {
     fn counters_go_round() {
         let mut check = EcnCheck::new();
         send(&mut check, 0, 2);
-        check.told(EcnCounts { ect0: u32::MAX, ..counts(0, 65_535, 0, 65_535) }, 1, 2);
+        check.on_counts(EcnCounts { ect0: u32::MAX, ..counts(0, 65_535, 0, 65_535) }, 1, 2);
         send(&mut check, 2, 200);
         check.take_marks();
-        check.told(counts(90, 4, 0, 1), 101, 200);
+        check.on_counts(counts(90, 4, 0, 1), 101, 200);
         assert_eq!((check.gauge(), check.take_marks()), (1.0, 5));
     }
 
@@ -294,7 +295,7 @@ mod tests {
                     check.silent(number);
                     check.reported();
                 } else {
-                    check.told(EcnCounts { ect0, ect1, ce, not_ect, lost, duplicates }, number, next);
+                    check.on_counts(EcnCounts { ect0, ect1, ce, not_ect, lost, duplicates }, number, next);
                 }
             }
         }
@@ -307,13 +308,13 @@ mod tests {
         assert!(!log.has_news());
         log.arrived(Flags::ECT, false);
         assert!(log.has_news(), "the first that could be marked");
-        assert_eq!(log.tell(3), counts(1, 0, 1, 3));
+        assert_eq!(log.report(3), counts(1, 0, 1, 3));
         log.arrived(Flags::ECT.with(Flags::L4S), false);
         assert!(!log.has_news());
         log.arrived(Flags::ECT.with(Flags::CE), true);
         assert!(log.has_news());
         // a duplicate hides a loss in expected minus received
-        let told = EcnCounts { ect1: 1, duplicates: 1, ..counts(1, 1, 1, 3) };
-        assert_eq!(log.tell(2), told);
+        let reported = EcnCounts { ect1: 1, duplicates: 1, ..counts(1, 1, 1, 3) };
+        assert_eq!(log.report(2), reported);
     }
 }

@@ -28,13 +28,13 @@ pub const SHARE: f64 = 0.05;
 /// A stream that still sends this long after its BYE has returned; packets in flight at the BYE have arrived by then.
 const RETURNED: Span = Span::from_secs(2);
 /// Maximum number of streams; packets of others are counted and ignored.
-pub const MOST_STREAMS: usize = 31;
+pub const MAX_STREAMS: usize = 31;
 /// One packet has room for this many report blocks (RFC 3550 section 6.4.1), one per stream.
-const _: () = assert!(MOST_STREAMS <= 31);
+const _: () = assert!(MAX_STREAMS <= 31);
 
 /// A received stream.
 #[derive(Clone, Debug)]
-pub struct HeardStream {
+pub struct ReceivedStream {
     /// Its SSRC.
     pub ssrc: Ssrc,
     /// The payload type of its last packet.
@@ -60,7 +60,7 @@ pub struct HeardStream {
     fresh: bool,
 }
 
-impl HeardStream {
+impl ReceivedStream {
     /// Whether it is valid: enough packets have arrived in sequence.
     #[must_use]
     pub fn is_valid(&self) -> bool {
@@ -95,7 +95,7 @@ impl HeardStream {
 
 /// A received packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
+pub struct ReceivedPacket<'a> {
     /// Its RTP header.
     pub data: &'a RtpData,
     /// Bytes on the wire, including all headers.
@@ -113,10 +113,10 @@ pub struct RtpListener {
     us: Participant,
     timer: Option<ReportTimer>,
     feedback: FeedbackTimer,
-    streams: Vec<HeardStream>,
+    streams: Vec<ReceivedStream>,
     numbered: TransportLog,
     /// Bytes on the wire received, and sent back.
-    came: u64,
+    received: u64,
     sent: u64,
     reports: u64,
     beyond: u64,
@@ -133,7 +133,7 @@ impl RtpListener {
             feedback: FeedbackTimer::new(),
             streams: Vec::new(),
             numbered: TransportLog::default(),
-            came: 0,
+            received: 0,
             sent: 0,
             reports: 0,
             beyond: 0,
@@ -142,29 +142,29 @@ impl RtpListener {
 
     /// The streams, in the order of their first packets.
     #[must_use]
-    pub fn streams(&self) -> &[HeardStream] {
+    pub fn streams(&self) -> &[ReceivedStream] {
         &self.streams
     }
 
     /// RTCP packets sent back, and their bytes on the wire.
     #[must_use]
-    pub fn told(&self) -> (u64, u64) {
+    pub fn reports_sent(&self) -> (u64, u64) {
         (self.reports, self.sent)
     }
 
     /// Whether any stream is valid.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.streams.iter().any(HeardStream::is_valid)
+        self.streams.iter().any(ReceivedStream::is_valid)
     }
 
     /// Whether every valid stream has sent BYE.
     #[must_use]
     pub fn has_left(&self) -> bool {
-        self.is_valid() && self.streams.iter().filter(|stream| stream.is_valid()).all(HeardStream::has_left)
+        self.is_valid() && self.streams.iter().filter(|stream| stream.is_valid()).all(ReceivedStream::has_left)
     }
 
-    /// Packets of streams beyond [`MOST_STREAMS`], which are ignored.
+    /// Packets of streams beyond [`MAX_STREAMS`], which are ignored.
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.beyond
@@ -177,14 +177,14 @@ impl RtpListener {
     }
 
     /// Processes an RTP packet.
-    pub fn on_data(&mut self, now: Time, heard: Heard<'_>, out: &mut impl Transmit) {
-        let Heard { data, size, payload, flags } = heard;
+    pub fn on_data(&mut self, now: Time, packet: ReceivedPacket<'_>, out: &mut impl Transmit) {
+        let ReceivedPacket { data, size, payload, flags } = packet;
         let place = self.streams.iter().position(|stream| stream.ssrc == data.ssrc);
         let Some(place) = place.or_else(|| self.join(now, data)) else {
             self.beyond += 1;
             return;
         };
-        self.came += u64::from(size);
+        self.received += u64::from(size);
         let stream = &mut self.streams[place];
         stream.packets += 1;
         stream.bytes += u64::from(payload);
@@ -221,10 +221,10 @@ impl RtpListener {
     /// Adds a stream; `None` if there are too many.
     #[cold]
     fn join(&mut self, now: Time, data: &RtpData) -> Option<usize> {
-        if self.streams.len() == MOST_STREAMS {
+        if self.streams.len() == MAX_STREAMS {
             return None;
         }
-        self.streams.push(HeardStream {
+        self.streams.push(ReceivedStream {
             ssrc: data.ssrc,
             payload_type: data.payload_type,
             packets: 0,
@@ -250,7 +250,7 @@ impl RtpListener {
 
     /// Processes an RTCP packet.
     pub fn on_rtcp(&mut self, now: Time, size: u16, report: &Compound) {
-        self.came += u64::from(size);
+        self.received += u64::from(size);
         if let Some(timer) = &mut self.timer {
             timer.received(size);
         }
@@ -299,7 +299,7 @@ impl RtpListener {
 
     /// Whether anything may be sent back: the bytes received cover those sent.
     fn is_free(&self) -> bool {
-        (self.sent as f64) < SHARE * self.came as f64
+        (self.sent as f64) < SHARE * self.received as f64
     }
 
     fn send_feedback(&mut self, now: Time, out: &mut impl Transmit) {

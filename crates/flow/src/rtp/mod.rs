@@ -28,13 +28,13 @@ mod transport;
 
 pub use arrivals::ArrivalLog;
 pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
-pub use listener::{Heard, HeardStream, MOST_STREAMS, RtpListener, SHARE as LISTENER_SHARE};
+pub use listener::{MAX_STREAMS, ReceivedPacket, ReceivedStream, RtpListener, SHARE as LISTENER_SHARE};
 pub use paceline_control::rtp::{FeedbackConfig, FeedbackFormat};
 pub use probe::PacketPairs;
 pub use receiver::{Carried, FeedbackSent, RtpReceiver};
 pub use sender::RtpSender;
 pub use sender::bundle::{Class, Grant, Turn, Waiting};
-pub use sent::{SentLog, Told};
+pub use sent::{Feedback, SentLog};
 pub use source::{Loss, RtpSource, Verdict, ticks};
 pub use timing::{Members, ReportTimer};
 pub use transport::{ReferenceClock, TransportLog};

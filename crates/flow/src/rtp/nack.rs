@@ -16,13 +16,13 @@ const MAX_AGE: u64 = 10_000;
 /// Maximum number of missing packets.
 const MAX_MISSING: usize = 1000;
 /// Maximum number of requests for a packet.
-const MAX_ASKED: u8 = 10;
+const MAX_NACK_RETRIES: u8 = 10;
 /// The round-trip time before the first sample.
 const DEFAULT_RTT: Span = Span::from_millis(100);
 /// The interval of checks for repeated requests (kUpdateInterval).
 const TICK: u64 = Span::from_millis(20).0;
 /// Minimum time between two requests for a packet.
-const LEAST_RTT: Span = Span::from_millis(1);
+const MIN_RTT: Span = Span::from_millis(1);
 /// `LATE`: number of late packets whose displacement is kept. Displacements from `BUCKETS - 1` on count as equal.
 const LATE: usize = 128;
 const BUCKETS: usize = 10;
@@ -33,9 +33,9 @@ const MAX_JUMP: u16 = 3000;
 struct Missing {
     number: u64,
     /// It is requested when this number has arrived.
-    ask_at: u64,
+    send_at: u64,
     /// When it was last requested, and how often.
-    asked: Time,
+    sent_at: Time,
     times: u8,
 }
 
@@ -128,7 +128,7 @@ impl NackLog {
         }
         if gap <= MAX_MISSING {
             let wait = self.wait();
-            let missing = |number| Missing { number, ask_at: number + wait, asked: Time::ZERO, times: 0 };
+            let missing = |number| Missing { number, send_at: number + wait, sent_at: Time::ZERO, times: 0 };
             self.missing.extend((newest + 1..extended).map(missing));
         }
         self.newest = Some(extended);
@@ -144,7 +144,7 @@ impl NackLog {
     /// Whether a packet must be requested for the first time.
     fn is_ripe(&self) -> bool {
         let newest = self.newest.unwrap_or_default();
-        self.missing.iter().rev().take_while(|missing| missing.times == 0).any(|missing| missing.ask_at <= newest)
+        self.missing.iter().rev().take_while(|missing| missing.times == 0).any(|missing| missing.send_at <= newest)
     }
 
     /// The number of packets to wait after a missing one: half of the late packets would have arrived by then.
@@ -177,34 +177,35 @@ impl NackLog {
         let Some(number) = self.extended(number) else { return false };
         let Some(missing) = self.remove(number) else { return self.given_up.remove(&number) };
         if missing.times == 1 {
-            let sample = now.since(missing.asked);
+            let sample = now.since(missing.sent_at);
             self.rtt = Some(self.rtt.map_or(sample, |rtt| Span((rtt.0 * 7 + sample.0) / 8)));
         }
         true
     }
 
     /// The numbers to request now; they count as requested.
-    pub fn ask(&mut self, now: Time) -> Vec<u16> {
+    pub fn take_due(&mut self, now: Time) -> Vec<u16> {
         let newest = self.newest.unwrap_or_default();
-        let rtt = self.rtt.unwrap_or(DEFAULT_RTT).max(LEAST_RTT);
-        let (mut asked, mut due) = (Vec::new(), Time::NEVER);
+        let rtt = self.rtt.unwrap_or(DEFAULT_RTT).max(MIN_RTT);
+        let (mut requested, mut due) = (Vec::new(), Time::NEVER);
         self.missing.retain_mut(|missing| {
-            let is_due = if missing.times == 0 { missing.ask_at <= newest } else { tick(missing.asked + rtt) <= now };
-            if is_due && missing.times == MAX_ASKED {
+            let is_due =
+                if missing.times == 0 { missing.send_at <= newest } else { tick(missing.sent_at + rtt) <= now };
+            if is_due && missing.times == MAX_NACK_RETRIES {
                 self.given_up.insert(missing.number);
                 return false;
             }
             if is_due {
-                asked.push(missing.number as u16);
-                (missing.asked, missing.times) = (now, missing.times + 1);
+                requested.push(missing.number as u16);
+                (missing.sent_at, missing.times) = (now, missing.times + 1);
             }
             if missing.times > 0 {
-                due = due.min(tick(missing.asked + rtt));
+                due = due.min(tick(missing.sent_at + rtt));
             }
             true
         });
         self.due = due;
-        asked
+        requested
     }
 }
 
@@ -226,15 +227,19 @@ mod tests {
         let mut log = NackLog::default();
         assert!(!log.arrived(65_533) && !log.arrived(65_534));
         assert!(log.arrived(1), "65535 and 0 are passed over");
-        assert_eq!(log.ask(ms(0)), [65_535, 0]);
-        assert_eq!((log.ask(ms(99)), log.due()), (vec![], ms(100)));
+        assert_eq!(log.take_due(ms(0)), [65_535, 0]);
+        assert_eq!((log.take_due(ms(99)), log.due()), (vec![], ms(100)));
         assert!(log.repaired(ms(99), 0), "a round trip of 99 ms");
         assert!(!log.repaired(ms(99), 0));
         assert!(!log.arrived(2));
         for round in 1..10 {
-            assert_eq!((log.ask(ms(100 * round - 1)), log.ask(ms(100 * round))), (vec![], vec![65_535]), "{round}");
+            assert_eq!(
+                (log.take_due(ms(100 * round - 1)), log.take_due(ms(100 * round))),
+                (vec![], vec![65_535]),
+                "{round}"
+            );
         }
-        assert_eq!((log.ask(ms(1000)), log.missing(), log.due()), (vec![], 0, Time::NEVER), "given up");
+        assert_eq!((log.take_due(ms(1000)), log.missing(), log.due()), (vec![], 0, Time::NEVER), "given up");
         assert!(log.repaired(ms(1001), 65_535), "an answer after that is the first that comes");
         assert!(!log.repaired(ms(1002), 65_535), "another is a copy");
     }
@@ -245,7 +250,7 @@ mod tests {
         log.arrived(0);
         log.arrived(3);
         for round in 0..=10 {
-            log.ask(ms(100 * round));
+            log.take_due(ms(100 * round));
         }
         assert_eq!(log.missing(), 0);
         assert!(!log.arrived(2), "as it was first sent, late");
@@ -261,7 +266,7 @@ mod tests {
         let mut log = NackLog::default();
         log.arrived(0);
         log.arrived(2);
-        assert_eq!(log.ask(ms(0)), [1]);
+        assert_eq!(log.take_due(ms(0)), [1]);
         log.arrived(1003);
         assert_eq!(log.missing(), 1000);
         assert!(log.repaired(ms(30), 1));
@@ -272,13 +277,13 @@ mod tests {
         let mut log = NackLog::default();
         log.arrived(0);
         log.arrived(4);
-        assert_eq!(log.ask(ms(0)), [1, 2, 3]);
+        assert_eq!(log.take_due(ms(0)), [1, 2, 3]);
         assert!(log.repaired(ms(40), 1));
         assert!(log.repaired(ms(80), 2), "(7 * 40 + 80) / 8 = 45");
-        assert_eq!(log.ask(ms(85)), [3]);
+        assert_eq!(log.take_due(ms(85)), [3]);
         assert!(log.repaired(ms(90), 3), "whose request is answered is not known");
         assert!(log.arrived(6));
-        log.ask(ms(100));
+        log.take_due(ms(100));
         assert_eq!(log.due(), ms(160), "145, at the next tick");
     }
 
@@ -296,7 +301,7 @@ mod tests {
         }
         assert!(!log.arrived(next + 1) && !log.arrived(next + 2) && !log.arrived(next + 3));
         assert!(log.arrived(next + 4), "three late: the bucket after is the fourth");
-        assert_eq!(log.ask(ms(5)), [next]);
+        assert_eq!(log.take_due(ms(5)), [next]);
     }
 
     #[test]

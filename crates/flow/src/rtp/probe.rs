@@ -52,11 +52,11 @@ impl PacketPairs {
             }
             return;
         }
-        if let Some((before, came)) = self.last
+        if let Some((before, at)) = self.last
             && before + 1 == place
-            && now > came
+            && now > at
         {
-            self.estimates.push_back(f64::from(size) * 8.0 / now.since(came).as_secs_f64());
+            self.estimates.push_back(f64::from(size) * 8.0 / now.since(at).as_secs_f64());
             if self.estimates.len() > self.config.history.max(1) {
                 self.estimates.pop_front();
             }
@@ -75,8 +75,8 @@ impl PacketPairs {
         sorted.sort_by(f64::total_cmp);
         let mut fullest: &[f64] = &[];
         let mut end = 0;
-        for (start, least) in sorted.iter().enumerate() {
-            while end < sorted.len() && sorted[end] <= least * (1.0 + self.config.width) {
+        for (start, lowest) in sorted.iter().enumerate() {
+            while end < sorted.len() && sorted[end] <= lowest * (1.0 + self.config.width) {
                 end += 1;
             }
             if end - start > fullest.len() {

@@ -21,10 +21,10 @@ use paceline_random::Stream;
 use paceline_units::Time;
 
 /// A source times out after this many intervals without a packet (section 6.3.5).
-const GONE: u64 = 5;
+const TIMEOUT_INTERVALS: u64 = 5;
 
 /// Maximum number of packets kept for a source that is not valid yet.
-const MOST_EARLY: usize = 64;
+const MAX_EARLY: usize = 64;
 
 /// Whether two sequence numbers are close enough to belong to one sequence.
 fn is_near(one: u16, other: u16) -> bool {
@@ -38,7 +38,7 @@ fn is_aside(data: &RtpData) -> bool {
 
 /// The receiver's state of the sender.
 #[derive(Clone, Debug)]
-struct Heard {
+struct Source {
     ssrc: Ssrc,
     source: RtpSource,
     pairs: PacketPairs,
@@ -57,10 +57,10 @@ struct Heard {
     ecn: EcnLog,
 }
 
-impl Heard {
+impl Source {
     /// The counters of the ECN field.
     fn ecn_feedback(&mut self) -> EcnFeedback {
-        let counts = self.ecn.tell(self.source.cumulative_lost());
+        let counts = self.ecn.report(self.source.cumulative_lost());
         EcnFeedback { ssrc: self.ssrc, extended_highest: self.source.extended_highest(), counts }
     }
 
@@ -112,14 +112,14 @@ pub struct RtpReceiver {
     timer: Option<ReportTimer>,
     /// The timer of feedback on arrivals.
     feedback: FeedbackTimer,
-    sender: Option<Heard>,
+    sender: Option<Source>,
     /// When separate feedback on the ECN field is due, and the earliest time that the session's bandwidth allows it.
     ecn_due: Time,
     ecn_free: Time,
     /// Another source that may replace the sender, after a restart.
     candidate: Option<(Ssrc, RtpSource)>,
     /// When the last packet arrived.
-    heard: Time,
+    last_received: Time,
     stats: ReceiverStats,
     feedback_sent: FeedbackSent,
     /// For a stream led by another: the packet to report to the leader's receiver.
@@ -141,7 +141,7 @@ impl RtpReceiver {
             ecn_due: Time::NEVER,
             ecn_free: Time::ZERO,
             candidate: None,
-            heard: Time::ZERO,
+            last_received: Time::ZERO,
             stats: ReceiverStats::default(),
             feedback_sent: FeedbackSent::default(),
             carried: None,
@@ -153,7 +153,7 @@ impl RtpReceiver {
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let again = self.sender.as_ref().map_or(Time::NEVER, |heard| heard.nacks.due());
+        let again = self.sender.as_ref().map_or(Time::NEVER, |sender| sender.nacks.due());
         self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback.due()).min(again).min(self.ecn_due)
     }
 
@@ -202,7 +202,7 @@ impl RtpReceiver {
 
     #[inline]
     fn join(&mut self, now: Time) {
-        self.heard = now;
+        self.last_received = now;
         if self.timer.is_none() {
             self.begin(now);
         }
@@ -233,39 +233,40 @@ impl RtpReceiver {
         if self.config.nack && is_aside(data) {
             return self.aside(now, packet, data, out);
         }
-        if self.sender.as_ref().is_none_or(|heard| heard.ssrc != data.ssrc) && !self.is_the_sender(data, payload) {
+        if self.sender.as_ref().is_none_or(|sender| sender.ssrc != data.ssrc) && !self.is_the_sender(data, payload) {
             return Arrived::default();
         }
-        let Some(heard) = &mut self.sender else { return Arrived::default() };
-        let lost = if self.config.ecn_reports { heard.source.cumulative_lost() } else { 0 };
-        let verdict = heard.source.update(data.sequence);
+        let Some(sender) = &mut self.sender else { return Arrived::default() };
+        let lost = if self.config.ecn_reports { sender.source.cumulative_lost() } else { 0 };
+        let verdict = sender.source.update(data.sequence);
         if verdict == Verdict::Stray {
             return Arrived::default();
         }
         if self.config.ecn_reports {
-            heard.ecn.arrived(packet.flags, verdict == Verdict::Copy);
-            if heard.source.cumulative_lost() > lost {
-                heard.ecn.lost();
+            sender.ecn.arrived(packet.flags, verdict == Verdict::Copy);
+            if sender.source.cumulative_lost() > lost {
+                sender.ecn.lost();
             }
             // feedback on arrivals carries the ECN counts
-            if heard.ecn.has_news() && self.config.settings.feedback == RtpFeedback::Reports {
+            if sender.ecn.has_news() && self.config.settings.feedback == RtpFeedback::Reports {
                 self.ecn_due = self.ecn_due.min(now.max(self.ecn_free));
             }
         }
-        let tells = self.config.settings.feedback == RtpFeedback::Arrivals && self.note(now, packet, data, data.marker);
-        let Some(heard) = &mut self.sender else { return Arrived::default() };
-        heard.source.arrival(data.timestamp, now);
-        heard.pairs.packet(now, data.sequence, size);
-        heard.fresh += 1;
-        let first = heard.fresh == 1;
-        let asks = self.config.nack && heard.nacks.arrived(data.sequence);
+        let sends_feedback =
+            self.config.settings.feedback == RtpFeedback::Arrivals && self.note(now, packet, data, data.marker);
+        let Some(sender) = &mut self.sender else { return Arrived::default() };
+        sender.source.arrival(data.timestamp, now);
+        sender.pairs.packet(now, data.sequence, size);
+        sender.fresh += 1;
+        let first = sender.fresh == 1;
+        let sends_nacks = self.config.nack && sender.nacks.arrived(data.sequence);
         let arrived = match verdict {
-            Verdict::New | Verdict::Anew => {
+            Verdict::New | Verdict::Restarted => {
                 // packets from before the source was valid are not part of its sequence
-                let copy = heard.early.contains(&data.sequence);
-                heard.early.retain(|early| is_near(*early, data.sequence));
+                let copy = sender.early.contains(&data.sequence);
+                sender.early.retain(|early| is_near(*early, data.sequence));
                 self.stats.duplicates += u64::from(copy);
-                let bytes = core::mem::take(&mut heard.held) + if copy { 0 } else { payload };
+                let bytes = core::mem::take(&mut sender.held) + if copy { 0 } else { payload };
                 self.stats.bytes += bytes;
                 if first {
                     self.members(now);
@@ -276,26 +277,26 @@ impl RtpReceiver {
                 self.stats.duplicates += 1;
                 Arrived::default()
             }
-            Verdict::Probation if heard.early.contains(&data.sequence) => {
+            Verdict::Probation if sender.early.contains(&data.sequence) => {
                 self.stats.duplicates += 1;
                 Arrived::default()
             }
             Verdict::Probation | Verdict::Stray => {
-                if heard.early.len() < MOST_EARLY {
-                    heard.early.push(data.sequence);
-                    heard.held += payload;
+                if sender.early.len() < MAX_EARLY {
+                    sender.early.push(data.sequence);
+                    sender.held += payload;
                 }
                 Arrived::default()
             }
         };
-        if tells {
+        if sends_feedback {
             self.send_feedback(now, out);
         }
         if self.ecn_due <= now {
             self.send_ecn(now, out);
         }
-        if asks {
-            self.ask(now, out);
+        if sends_nacks {
+            self.send_nacks(now, out);
         }
         arrived
     }
@@ -306,8 +307,8 @@ impl RtpReceiver {
             self.carried = data.transport.map(|number| Carried { number, size: packet.size, ends_frame });
             return false;
         }
-        let Some(heard) = &mut self.sender else { return false };
-        let news = heard.note(now, packet.flags, data, self.config.feedback.format);
+        let Some(sender) = &mut self.sender else { return false };
+        let news = sender.note(now, packet.flags, data, self.config.feedback.format);
         self.feedback.arrived(now, packet.size, ends_frame, news, &self.config)
     }
 
@@ -319,29 +320,29 @@ impl RtpReceiver {
     /// For a leader's receiver: processes a packet of a stream that it leads.
     pub fn carry(&mut self, now: Time, packet: Carried, out: &mut impl Transmit) {
         if self.sender.is_none() {
-            if self.early.len() < MOST_EARLY {
+            if self.early.len() < MAX_EARLY {
                 self.early.push((now, packet));
             }
             return;
         }
-        self.heard = now;
-        if self.tell(now, packet) {
+        self.last_received = now;
+        if self.on_carried(now, packet) {
             self.send_feedback(now, out);
         }
     }
 
-    fn tell(&mut self, now: Time, packet: Carried) -> bool {
-        let Some(heard) = &mut self.sender else { return false };
-        heard.numbered.note(now, packet.number);
-        self.feedback.arrived(now, packet.size, packet.ends_frame, heard.numbered.has_news(), &self.config)
+    fn on_carried(&mut self, now: Time, packet: Carried) -> bool {
+        let Some(sender) = &mut self.sender else { return false };
+        sender.numbered.note(now, packet.number);
+        self.feedback.arrived(now, packet.size, packet.ends_frame, sender.numbered.has_news(), &self.config)
     }
 
     /// Sends the ECN counters at once (RFC 6679 section 7.3.2), as often as the session's bandwidth allows.
     #[cold]
     fn send_ecn(&mut self, now: Time, out: &mut impl Transmit) {
         self.ecn_due = Time::NEVER;
-        let Some(heard) = self.sender.as_mut().filter(|heard| heard.ecn.has_news()) else { return };
-        let ecn = vec![heard.ecn_feedback()];
+        let Some(sender) = self.sender.as_mut().filter(|sender| sender.ecn.has_news()) else { return };
+        let ecn = vec![sender.ecn_feedback()];
         let size = self.transmit(Compound { ecn, ..self.us.report() }, now, out);
         if let Some(timer) = &mut self.timer {
             timer.received(size);
@@ -351,11 +352,11 @@ impl RtpReceiver {
 
     /// Processes a retransmission or a padding packet.
     fn aside(&mut self, now: Time, packet: &Packet, data: &RtpData, out: &mut impl Transmit) -> Arrived {
-        let tells = self.note(now, packet, data, false);
-        let Some(heard) = &mut self.sender else { return Arrived::default() };
+        let sends_feedback = self.note(now, packet, data, false);
+        let Some(sender) = &mut self.sender else { return Arrived::default() };
         let mut arrived = Arrived::default();
         if let Some(original) = data.original {
-            if heard.nacks.repaired(now, original) && heard.source.repair(original) {
+            if sender.nacks.repaired(now, original) && sender.source.repair(original) {
                 let below = self.config.header + RtpData::ORIGINAL_LEN as u16;
                 let bytes = u64::from(packet.size.saturating_sub(below));
                 self.stats.bytes += bytes;
@@ -364,7 +365,7 @@ impl RtpReceiver {
                 self.stats.duplicates += 1;
             }
         }
-        if tells {
+        if sends_feedback {
             self.send_feedback(now, out);
         }
         arrived
@@ -372,9 +373,9 @@ impl RtpReceiver {
 
     /// Sends NACKs at once; as in libwebrtc, they do not wait for a report interval.
     #[cold]
-    fn ask(&mut self, now: Time, out: &mut impl Transmit) {
-        let Some(heard) = &mut self.sender else { return };
-        let (ssrc, lost) = (heard.ssrc, heard.nacks.ask(now));
+    fn send_nacks(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some(sender) = &mut self.sender else { return };
+        let (ssrc, lost) = (sender.ssrc, sender.nacks.take_due(now));
         if !lost.is_empty() {
             self.feedback_sent.nacks += lost.len() as u64;
             self.repair(Repair::Nack(Nack { ssrc, lost }), now, out);
@@ -383,8 +384,8 @@ impl RtpReceiver {
 
     /// Requests a key frame (PLI, RFC 4585 section 6.3.1); without a sender it does nothing.
     #[cold]
-    pub fn ask_for_key(&mut self, now: Time, out: &mut impl Transmit) {
-        let Some(ssrc) = self.sender.as_ref().map(|heard| heard.ssrc) else { return };
+    pub fn request_key_frame(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some(ssrc) = self.sender.as_ref().map(|sender| sender.ssrc) else { return };
         self.feedback_sent.plis += 1;
         self.repair(Repair::Pli(ssrc), now, out);
     }
@@ -410,9 +411,9 @@ impl RtpReceiver {
     #[cold]
     fn is_the_sender(&mut self, data: &RtpData, payload: u64) -> bool {
         if self.sender.is_none() {
-            self.sender = Some(self.hear(data.ssrc, RtpSource::new(data.sequence)));
-            for (came, packet) in std::mem::take(&mut self.early) {
-                self.tell(came, packet);
+            self.sender = Some(self.new_source(data.ssrc, RtpSource::new(data.sequence)));
+            for (at, packet) in std::mem::take(&mut self.early) {
+                self.on_carried(at, packet);
             }
             return true;
         }
@@ -425,28 +426,41 @@ impl RtpReceiver {
         }
         // in sequence; the caller counts this packet
         let early = vec![data.sequence.wrapping_sub(1)];
-        self.sender = Some(Heard { held: payload, early, ..self.hear(data.ssrc, source) });
+        self.sender = Some(Source { held: payload, early, ..self.new_source(data.ssrc, source) });
         true
     }
 
-    fn hear(&self, ssrc: Ssrc, source: RtpSource) -> Heard {
+    fn new_source(&self, ssrc: Ssrc, source: RtpSource) -> Source {
         let pairs = PacketPairs::new(self.config.probe);
         let (arrivals, numbered) = (ArrivalLog::default(), TransportLog::default());
         let (report, early, nacks, ecn) = (None, Vec::new(), NackLog::default(), EcnLog::default());
-        Heard { ssrc, source, pairs, arrivals, numbered, report, fresh: 0, fresh_before: 0, held: 0, early, nacks, ecn }
+        Source {
+            ssrc,
+            source,
+            pairs,
+            arrivals,
+            numbered,
+            report,
+            fresh: 0,
+            fresh_before: 0,
+            held: 0,
+            early,
+            nacks,
+            ecn,
+        }
     }
 
     fn control(&mut self, now: Time, size: u16, report: &Compound, out: &mut impl Transmit) {
         if let Some(timer) = &mut self.timer {
             timer.received(size);
         }
-        let Some(heard) = self.sender.as_mut().filter(|heard| heard.ssrc == report.ssrc) else { return };
+        let Some(sender) = self.sender.as_mut().filter(|sender| sender.ssrc == report.ssrc) else { return };
         if let Some(info) = &report.sender {
-            heard.report = Some((info.ntp.middle(), now));
+            sender.report = Some((info.ntp.middle(), now));
         }
         for app in &report.apps {
             if let App::Probe(probe) = app {
-                heard.pairs.announce(*probe);
+                sender.pairs.announce(*probe);
             }
         }
         if report.bye.as_ref().is_some_and(|bye| bye.sources.contains(&report.ssrc)) {
@@ -473,11 +487,11 @@ impl RtpReceiver {
         if self.ecn_due <= now {
             self.send_ecn(now, out);
         }
-        if self.sender.as_ref().is_some_and(|heard| heard.nacks.due() <= now) {
-            self.ask(now, out);
+        if self.sender.as_ref().is_some_and(|sender| sender.nacks.due() <= now) {
+            self.send_nacks(now, out);
         }
         let Some(timer) = &mut self.timer else { return };
-        if now.since(self.heard).0 > timer.deterministic().0.saturating_mul(GONE) {
+        if now.since(self.last_received).0 > timer.deterministic().0.saturating_mul(TIMEOUT_INTERVALS) {
             return self.leave();
         }
         if !timer.expire(now) {
@@ -494,23 +508,23 @@ impl RtpReceiver {
     /// Sends feedback on packets received since the last one, if there are any.
     #[cold]
     fn send_feedback(&mut self, now: Time, out: &mut impl Transmit) {
-        let Some(heard) = &mut self.sender else { return self.feedback.nothing() };
+        let Some(sender) = &mut self.sender else { return self.feedback.nothing() };
         let mut report = self.us.feedback(self.config.feedback.reduced);
         match self.config.feedback.format {
             FeedbackFormat::Rfc8888 => {
-                let streams: Vec<_> = heard.arrivals.report(now, heard.ssrc).into_iter().collect();
+                let streams: Vec<_> = sender.arrivals.report(now, sender.ssrc).into_iter().collect();
                 let reported = NtpMiddle::at(now);
                 report.arrivals = (!streams.is_empty()).then_some(ArrivalFeedback { reported, streams });
             }
-            FeedbackFormat::Transport => report.transport = heard.numbered.report(heard.ssrc),
+            FeedbackFormat::Transport => report.transport = sender.numbered.report(sender.ssrc),
         }
         if report.arrivals.is_none() && report.transport.is_empty() {
             return self.feedback.nothing();
         }
         // RFC 8888 itself reports marks
-        let marks_too = self.config.feedback.format == FeedbackFormat::Transport || !heard.ecn.has_told();
-        if self.config.ecn_reports && heard.ecn.has_news() && marks_too {
-            report.ecn.push(heard.ecn_feedback());
+        let marks_too = self.config.feedback.format == FeedbackFormat::Transport || !sender.ecn.is_reported();
+        if self.config.ecn_reports && sender.ecn.has_news() && marks_too {
+            report.ecn.push(sender.ecn_feedback());
         }
         let size = self.transmit(report, now, out);
         if let Some(timer) = &mut self.timer {
@@ -522,9 +536,9 @@ impl RtpReceiver {
 
     /// Updates the members of the session.
     fn members(&mut self, now: Time) {
-        let heard = self.sender.as_ref().filter(|heard| heard.source.is_valid());
-        let sends = heard.is_some_and(|heard| heard.fresh + heard.fresh_before > 0);
-        let members = Members { all: 1 + u32::from(heard.is_some()), senders: u32::from(sends), we_sent: false };
+        let sender = self.sender.as_ref().filter(|sender| sender.source.is_valid());
+        let sends = sender.is_some_and(|sender| sender.fresh + sender.fresh_before > 0);
+        let members = Members { all: 1 + u32::from(sender.is_some()), senders: u32::from(sends), we_sent: false };
         if let Some(timer) = &mut self.timer {
             timer.set_members(members, now);
         }
@@ -533,23 +547,23 @@ impl RtpReceiver {
     /// Builds a report on packets received since the last one.
     fn compound(&mut self, now: Time) -> Compound {
         let mut report = self.us.report();
-        let Some(heard) = self.sender.as_mut().filter(|heard| heard.source.is_valid()) else { return report };
-        if heard.fresh > 0 {
-            let (block, interval) = heard.source.block(now, heard.ssrc, heard.report);
+        let Some(sender) = self.sender.as_mut().filter(|sender| sender.source.is_valid()) else { return report };
+        if sender.fresh > 0 {
+            let (block, interval) = sender.source.block(now, sender.ssrc, sender.report);
             report.reports.push(block);
             if self.config.loss == LossField::ThirtyTwo {
                 let fraction = Loss::fraction_of(interval.expected, interval.received);
-                report.apps.push(App::Loss(Loss { ssrc: heard.ssrc, fraction }));
+                report.apps.push(App::Loss(Loss { ssrc: sender.ssrc, fraction }));
             }
             if self.config.ecn_reports {
-                let EcnFeedback { ssrc, counts, .. } = heard.ecn_feedback();
+                let EcnFeedback { ssrc, counts, .. } = sender.ecn_feedback();
                 report.ecn_summary.push(EcnSummary { ssrc, counts });
             }
-            if let Some(rate) = heard.pairs.estimate() {
-                report.apps.push(App::Bottleneck(Bottleneck { ssrc: heard.ssrc, rate }));
+            if let Some(rate) = sender.pairs.estimate() {
+                report.apps.push(App::Bottleneck(Bottleneck { ssrc: sender.ssrc, rate }));
             }
         }
-        heard.fresh_before = core::mem::take(&mut heard.fresh);
+        sender.fresh_before = core::mem::take(&mut sender.fresh);
         report
     }
 }

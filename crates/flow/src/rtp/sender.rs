@@ -77,10 +77,10 @@ pub struct RtpSender {
     /// When the next silence of the receiver is reported to the controller.
     silence: Time,
     /// When the last report with new information arrived, or the start.
-    heard: Time,
+    last_feedback: Time,
     /// The last and the minimum round-trip time sample; zero before the first.
     rtt: Span,
-    least_rtt: Span,
+    min_rtt: Span,
     loss: f64,
     controller: RtpController,
     stats: SenderStats,
@@ -96,7 +96,7 @@ pub struct RtpSender {
     /// The receiver has requested a key frame.
     wants_key: bool,
     /// The queue was discarded.
-    thrown: bool,
+    discarded: bool,
     /// When the controller's next tick is due.
     tick: Time,
     /// Bytes on the wire that wait to be sent.
@@ -139,9 +139,9 @@ impl RtpSender {
             timed: false,
             session: Session::new(stream.fork(0), 0),
             silence: Time::NEVER,
-            heard: Time::ZERO,
+            last_feedback: Time::ZERO,
             rtt: Span::ZERO,
-            least_rtt: Span::ZERO,
+            min_rtt: Span::ZERO,
             loss: 0.0,
             controller: controller.clone(),
             stats: SenderStats::new(config.wire()),
@@ -151,7 +151,7 @@ impl RtpSender {
             history: History::default(),
             aside: 0,
             wants_key: false,
-            thrown: false,
+            discarded: false,
             tick: Time::NEVER,
             backlog: 0,
             sent: SentLog::new(config.settings.reordering),
@@ -171,7 +171,7 @@ impl RtpSender {
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         self.stats.begin(now);
         self.started = true;
-        self.heard = now;
+        self.last_feedback = now;
         let first = Compound { sender: Some(sender_info(now, 0, 0, 0)), ..self.session.us.report() };
         let size = participant::size(&first);
         let timer = ReportTimer::new(self.config.timing, size, self.session.us.timer_stream(), now);
@@ -185,7 +185,7 @@ impl RtpSender {
         let session = RtpSession { packet: Size::from_bytes(u64::from(self.config.wire())), interval };
         self.controller.on_feedback(&RtpEvent::Started(session), &self.path(now));
         self.wind(now);
-        self.ask(now);
+        self.fetch_probes(now);
         for frame in &mut self.frames {
             frame.plan(&mut self.controller);
         }
@@ -208,11 +208,11 @@ impl RtpSender {
         self.session = Session::new(self.stream.fork(self.sessions), self.first);
         self.sessions += 1;
         self.silence = Time::NEVER;
-        (self.rtt, self.least_rtt, self.loss) = (Span::ZERO, Span::ZERO, 0.0);
+        (self.rtt, self.min_rtt, self.loss) = (Span::ZERO, Span::ZERO, 0.0);
         self.controller = self.fresh.clone();
         (self.filling, self.tick) = (Filling::default(), Time::NEVER);
         (self.history, self.aside) = (History::default(), 0);
-        (self.wants_key, self.thrown) = (false, false);
+        (self.wants_key, self.discarded) = (false, false);
         self.sent.restart(self.first);
         (self.bundle, self.kept) = (None, None);
         self.clock = ReferenceClock::default();
@@ -266,7 +266,7 @@ impl RtpSender {
                 frame.plan(&mut self.controller);
             }
             self.frames.push_back(frame);
-            if self.config.settings.tells_sending {
+            if self.config.settings.report_sent {
                 let size = Size::from_bytes(size);
                 self.controller.on_feedback(&RtpEvent::Frame { size }, &self.path(now));
                 self.heed_discard();
@@ -356,7 +356,7 @@ impl RtpSender {
         self.controller.on_feedback(&RtpEvent::Tick, &self.path(now));
         self.wind(now);
         self.repace(now);
-        self.ask(now);
+        self.fetch_probes(now);
     }
 
     /// The pacing rate in bytes on the wire per second.
@@ -491,7 +491,7 @@ impl RtpSender {
             now,
             srtt: self.rtt,
             rttvar: Span::ZERO,
-            min_rtt: self.least_rtt,
+            min_rtt: self.min_rtt,
             in_flight: self.next() - self.reported,
             acked: self.reported,
             next: self.next(),

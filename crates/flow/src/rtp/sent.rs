@@ -1,6 +1,6 @@
 //! A sender's record of its packets until feedback has covered them (RFC 8888, or by transport-wide numbers).
 
-use paceline_control::{Fate, PacketFate, SentPacket};
+use paceline_control::{Fate, PacketResult, SentPacket};
 use paceline_packet::NtpMiddle;
 use paceline_packet::rtcp::{Arrival, Ecn, StreamArrivals, TransportFeedback};
 use paceline_units::{Size, Span, Time};
@@ -21,7 +21,7 @@ struct Sent {
 }
 
 /// Feedback on a packet that has arrived.
-struct Came {
+struct ArrivedPacket {
     /// Its arrival time by the receiver's clock, if reported.
     at: Option<Time>,
     /// Its age when the feedback was sent.
@@ -31,9 +31,9 @@ struct Came {
 
 /// The information in a report.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Told {
+pub struct Feedback {
     /// Packets whose fate is now known, in order of sending.
-    pub packets: Vec<PacketFate>,
+    pub packets: Vec<PacketResult>,
     /// The round-trip time of the newest packet that has arrived; `None` if the report does not give it.
     pub rtt: Option<Span>,
     /// One past the newest packet that the report covers.
@@ -119,17 +119,17 @@ impl SentLog {
         reported: NtpMiddle,
         report: &StreamArrivals,
         wire: impl Fn(u32) -> u16,
-    ) -> Option<Told> {
+    ) -> Option<Feedback> {
         let made = self.clock.time(now, reported);
         let arrivals = report.packets.iter().map(|arrival| match arrival {
             Arrival::Missing => None,
             Arrival::Received { ecn, offset } => {
                 let held = offset.span();
                 let at = held.map(|ago| Time(made.0.saturating_sub(ago.0)));
-                Some(Came { at, held, marked: *ecn == Ecn::Ce })
+                Some(ArrivedPacket { at, held, marked: *ecn == Ecn::Ce })
             }
         });
-        self.tell(now, report.begin, arrivals, wire)
+        self.record_fates(now, report.begin, arrivals, wire)
     }
 
     /// Processes transport-wide feedback; `base`: the origin of its first delta by the receiver's clock. The feedback
@@ -142,7 +142,7 @@ impl SentLog {
         base: Time,
         report: &TransportFeedback,
         wire: impl Fn(u32) -> u16,
-    ) -> Option<Told> {
+    ) -> Option<Feedback> {
         let mut last = base;
         let mut times = Vec::with_capacity(report.packets.len());
         for packet in &report.packets {
@@ -150,19 +150,20 @@ impl SentLog {
             times.push(packet.map(|_| last));
         }
         let made = times.iter().flatten().max().copied().unwrap_or(base);
-        let arrivals =
-            times.into_iter().map(|at| at.map(|at| Came { at: Some(at), held: Some(made.since(at)), marked: false }));
-        self.tell(now, report.base, arrivals, wire)
+        let arrivals = times
+            .into_iter()
+            .map(|at| at.map(|at| ArrivedPacket { at: Some(at), held: Some(made.since(at)), marked: false }));
+        self.record_fates(now, report.base, arrivals, wire)
     }
 
     /// Records the fate of the packets from `begin` on.
-    fn tell(
+    fn record_fates(
         &mut self,
         now: Time,
         begin: u16,
-        arrivals: impl DoubleEndedIterator<Item = Option<Came>> + ExactSizeIterator,
+        arrivals: impl DoubleEndedIterator<Item = Option<ArrivedPacket>> + ExactSizeIterator,
         wire: impl Fn(u32) -> u16,
-    ) -> Option<Told> {
+    ) -> Option<Feedback> {
         let count = arrivals.len();
         // the last packet covered, counted back from the last one sent
         let behind = wire(self.end()).wrapping_sub(begin.wrapping_add(count as u16));
@@ -175,7 +176,7 @@ impl SentLog {
             let Some(number) = end.checked_sub(place as u32 + 1).filter(|number| *number >= self.first) else { break };
             let entry = &mut self.entries[(number - self.first) as usize];
             entry.covered = true;
-            let Some(Came { at, held, marked }) = arrival else { continue };
+            let Some(ArrivedPacket { at, held, marked }) = arrival else { continue };
             if entry.fate.is_some() {
                 continue;
             }
@@ -189,12 +190,12 @@ impl SentLog {
         let before = self.covered_end;
         self.cover(end);
         let packets = self.settle(before);
-        (!packets.is_empty()).then_some(Told { packets, rtt, end })
+        (!packets.is_empty()).then_some(Feedback { packets, rtt, end })
     }
 
     /// Removes packets of known fate, in order, up to the first whose fate is open. `covered_end` is one past the
     /// newest packet that the previous report covered.
-    fn settle(&mut self, covered_end: u32) -> Vec<PacketFate> {
+    fn settle(&mut self, covered_end: u32) -> Vec<PacketResult> {
         let mut packets = Vec::new();
         while let Some(entry) = self.entries.front() {
             let passed = self.first + self.reordering < self.arrived_end;
@@ -211,7 +212,7 @@ impl SentLog {
                 ends_frame: entry.ends_frame,
                 probe: entry.probe,
             };
-            packets.push(PacketFate { sent: entry.at, packet, fate });
+            packets.push(PacketResult { sent: entry.at, packet, fate });
             self.entries.pop_front();
             self.first += 1;
         }

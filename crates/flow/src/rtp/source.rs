@@ -21,7 +21,7 @@ pub enum Verdict {
     /// A new packet of a valid source.
     New,
     /// A new packet, the second in sequence after a leap; the counters restart with it.
-    Anew,
+    Restarted,
     /// A duplicate.
     Copy,
     /// Far from the sequence; it is not counted, unless the next packet follows it.
@@ -133,7 +133,7 @@ impl RtpSource {
             }
             // two in a row: the other end has restarted
             self.begin(seq);
-            Verdict::Anew
+            Verdict::Restarted
         } else {
             let bit = 1 << self.highest.wrapping_sub(seq);
             let known = self.seen & bit != 0;
@@ -192,11 +192,11 @@ impl RtpSource {
     }
 
     /// Builds a report block for the source at `now` (section 6.4.1), and returns it with the loss since the last one.
-    /// `heard`: the middle of the NTP timestamp of its last sender report, and when that arrived.
-    pub fn block(&mut self, now: Time, ssrc: Ssrc, heard: Option<(NtpMiddle, Time)>) -> (ReportBlock, Loss) {
+    /// `last_report`: the middle of the NTP timestamp of its last sender report, and when that arrived.
+    pub fn block(&mut self, now: Time, ssrc: Ssrc, last_report: Option<(NtpMiddle, Time)>) -> (ReportBlock, Loss) {
         let interval = self.take_interval();
-        let (lsr, dlsr) = match heard {
-            Some((lsr, came)) => (lsr, NtpSpan::nearest(now.since(came))),
+        let (lsr, dlsr) = match last_report {
+            Some((lsr, at)) => (lsr, NtpSpan::nearest(now.since(at))),
             None => (NtpMiddle::NONE, NtpSpan(0)),
         };
         let block = ReportBlock {

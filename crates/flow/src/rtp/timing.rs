@@ -63,10 +63,10 @@ impl ReportTimer {
     /// T_d, the deterministic interval, without the halving of the first one.
     #[must_use]
     pub fn deterministic(&self) -> Span {
-        let least = self.timing.least();
+        let t_min = self.timing.t_min();
         match self.timing.spacing {
-            Spacing::Fixed => least,
-            Spacing::Rfc3550 => self.by_bandwidth().max(least),
+            Spacing::Fixed => t_min,
+            Spacing::Rfc3550 => self.by_bandwidth().max(t_min),
         }
     }
 
@@ -88,10 +88,10 @@ impl ReportTimer {
     /// T: a random interval between two reports.
     fn interval(&mut self) -> Span {
         if self.timing.spacing == Spacing::Fixed {
-            return self.timing.least();
+            return self.timing.t_min();
         }
-        let least = if self.initial { self.timing.least() / 2 } else { self.timing.least() };
-        let deterministic = self.by_bandwidth().max(least);
+        let t_min = if self.initial { self.timing.t_min() / 2 } else { self.timing.t_min() };
+        let deterministic = self.by_bandwidth().max(t_min);
         deterministic.mul_f64((self.draws.unit() + 0.5) / COMPENSATION).max(Span(1))
     }
 
@@ -189,9 +189,9 @@ mod tests {
         let gaps: Vec<f64> = times.windows(2).map(|t| t[1] - t[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         assert!((mean - 5.0).abs() < 0.03, "{mean}");
-        let (least, most) = (gaps.iter().copied().fold(f64::MAX, f64::min), gaps.iter().copied().fold(0.0, f64::max));
+        let (min, max) = (gaps.iter().copied().fold(f64::MAX, f64::min), gaps.iter().copied().fold(0.0, f64::max));
         // 2.5 / 1.21828 and 7.5 / 1.21828
-        assert!((2.0520..2.1).contains(&least) && (6.1..6.1563).contains(&most), "{least} {most}");
+        assert!((2.0520..2.1).contains(&min) && (6.1..6.1563).contains(&max), "{min} {max}");
     }
 
     #[test]

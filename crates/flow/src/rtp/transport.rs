@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// Arrivals older than this are dropped once they have been reported.
 const KEPT: Span = Span::from_millis(500);
 /// Maximum number of packets kept; feedback on all of them fits into a datagram. libwebrtc keeps twice as many.
-const MOST: usize = 16_384;
+const MAX_PACKETS: usize = 16_384;
 
 /// The arrivals of packets, by transport-wide number.
 ///
@@ -45,14 +45,14 @@ impl TransportLog {
             self.entries.resize(place + 1, None);
         }
         self.entries[place].get_or_insert(now);
-        let over = self.entries.len().saturating_sub(MOST);
+        let over = self.entries.len().saturating_sub(MAX_PACKETS);
         self.drop_first(over);
     }
 
     /// Records a packet whose place is `before` places before the first entry.
     #[cold]
     fn note_late(&mut self, now: Time, before: usize) {
-        if before + self.entries.len() > MOST {
+        if before + self.entries.len() > MAX_PACKETS {
             return;
         }
         for _ in 0..before {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// The only feedback packet: its base number, its reference time, and the deltas.
-    fn told(log: &mut TransportLog) -> (u16, u32, Vec<Option<i16>>) {
+    fn reported(log: &mut TransportLog) -> (u16, u32, Vec<Option<i16>>) {
         let all = log.report(US);
         assert_eq!(all.len(), 1, "{all:?}");
         let deltas = all[0].packets.iter().map(|packet| packet.map(|delta| delta.0)).collect();
@@ -176,10 +176,10 @@ mod tests {
         log.note(ms(1000), 65_534);
         log.note(ms(1010), 0); // 65535 is missing
         // 15 ticks of 64 ms are 960 ms
-        assert_eq!(told(&mut log), (65_534, 15, vec![Some(160), None, Some(40)]));
+        assert_eq!(reported(&mut log), (65_534, 15, vec![Some(160), None, Some(40)]));
         assert!(!log.has_news() && log.report(US).is_empty());
         log.note(ms(1100), 3);
-        assert_eq!(told(&mut log), (1, 17, vec![None, None, Some(48)]), "of 1088 ms, though 1 and 2 have not come");
+        assert_eq!(reported(&mut log), (1, 17, vec![None, None, Some(48)]), "of 1088 ms, though 1 and 2 have not come");
         let counts: Vec<u8> = (0..300).map(|k| (log.note(ms(1100), 4 + k), log.report(US)[0].count).1).collect();
         assert_eq!((counts[0], counts[253], counts[254]), (2, 255, 0));
     }
@@ -192,11 +192,11 @@ mod tests {
         }
         log.report(US);
         log.note(ms(30), 11);
-        assert_eq!(told(&mut log), (11, 0, vec![Some(120), Some(-80), Some(40)]));
+        assert_eq!(reported(&mut log), (11, 0, vec![Some(120), Some(-80), Some(40)]));
         log.note(ms(40), 12);
-        assert_eq!(told(&mut log), (12, 0, vec![Some(40), Some(40)]), "with the first copy's time");
+        assert_eq!(reported(&mut log), (12, 0, vec![Some(40), Some(40)]), "with the first copy's time");
         log.note(ms(50), 9);
-        assert_eq!(told(&mut log).0, 9, "before the first");
+        assert_eq!(reported(&mut log).0, 9, "before the first");
     }
 
     #[test]
@@ -209,20 +209,20 @@ mod tests {
         assert!((50..=52).contains(&log.entries.len()), "{}", log.entries.len());
         // a dropped packet arrives again: those after it were reported, and are no longer known
         log.note(ms(2000), 100);
-        let (base, _, deltas) = told(&mut log);
+        let (base, _, deltas) = reported(&mut log);
         assert_eq!((base, deltas.len()), (100, 100));
         assert!(deltas[1..40].iter().all(Option::is_none) && deltas[60..].iter().all(Option::is_some), "{deltas:?}");
         // nothing is dropped before it was reported
         let mut log = TransportLog::default();
         (0..200u16).for_each(|k| log.note(ms(u64::from(k) * 10), k));
-        assert_eq!(told(&mut log).2.len(), 200);
+        assert_eq!(reported(&mut log).2.len(), 200);
     }
 
     #[test]
     fn rounding_does_not_add_up() {
         let mut log = TransportLog::default();
         (0..1000u64).for_each(|k| log.note(Time(k * 100_000), k as u16));
-        let (_, _, deltas) = told(&mut log);
+        let (_, _, deltas) = reported(&mut log);
         assert_eq!(deltas.iter().flatten().map(|delta| i64::from(*delta)).sum::<i64>(), 400, "99.9 ms");
         assert_eq!(deltas[..6], [Some(0), Some(0), Some(1), Some(0), Some(1), Some(0)]);
     }
@@ -243,13 +243,13 @@ mod tests {
         let mut log = TransportLog::default();
         log.note(ms(0), 0);
         log.note(ms(1), 32_767);
-        assert_eq!(log.entries.len(), MOST);
-        assert_eq!(log.report(US)[0].packets.len(), MOST);
-        log.note(ms(2), 32_767u16.wrapping_sub(MOST as u16));
+        assert_eq!(log.entries.len(), MAX_PACKETS);
+        assert_eq!(log.report(US)[0].packets.len(), MAX_PACKETS);
+        log.note(ms(2), 32_767u16.wrapping_sub(MAX_PACKETS as u16));
         assert!(!log.has_news(), "too late");
         for k in 0..100_000u32 {
             log.note(ms(3), k as u16);
-            assert!(log.entries.len() <= MOST);
+            assert!(log.entries.len() <= MAX_PACKETS);
         }
     }
 
@@ -282,15 +282,15 @@ mod tests {
         ) {
             let (mut log, mut clock) = (TransportLog::default(), ReferenceClock::default());
             let (mut now, mut highest) = (ms(5000), 70_000i64);
-            let mut came = std::collections::BTreeMap::new();
-            let mut heard = std::collections::BTreeMap::new();
+            let mut arrivals = std::collections::BTreeMap::new();
+            let mut reported = std::collections::BTreeMap::new();
             let last = steps.len() - 1;
             for (index, (back, wait, report)) in steps.into_iter().enumerate() {
                 now += Span(wait);
                 let number = highest + 5 - i64::from(back);
                 highest = highest.max(number);
                 log.note(now, number as u16);
-                came.entry(number).or_insert(now);
+                arrivals.entry(number).or_insert(now);
                 if !report && index != last {
                     continue;
                 }
@@ -301,13 +301,13 @@ mod tests {
                     for (number, delta) in (from..).zip(&piece.packets) {
                         let Some(delta) = delta else { continue };
                         at = delta.after(at);
-                        heard.entry(number).or_insert(at);
+                        reported.entry(number).or_insert(at);
                     }
                 }
             }
-            prop_assert_eq!(heard.keys().collect::<Vec<_>>(), came.keys().collect::<Vec<_>>());
-            for (number, at) in &heard {
-                let exact = came[number];
+            prop_assert_eq!(reported.keys().collect::<Vec<_>>(), arrivals.keys().collect::<Vec<_>>());
+            for (number, at) in &reported {
+                let exact = arrivals[number];
                 prop_assert!(at.0.abs_diff(exact.0) <= 125_000, "{} {:?} {:?}", number, at, exact);
             }
         }

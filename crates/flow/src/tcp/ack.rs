@@ -114,15 +114,15 @@ impl Connection {
     pub(super) fn sample(&mut self, now: Time) {
         self.timing = false;
         let limits = self.limits();
-        self.rtt.settle(&limits);
+        self.rtt.reset_backoff(&limits);
         self.rtt.sample(now, self.timed_at, self.phase_of_tick, &limits);
         self.rto = self.rtt.timeout();
     }
 
     /// Ends timing without a sample, but still resets the backoff (ns-2, partial acknowledgements).
-    pub(super) fn settle(&mut self) {
+    pub(super) fn reset_backoff(&mut self) {
         let limits = self.limits();
-        self.rtt.settle(&limits);
+        self.rtt.reset_backoff(&limits);
         self.rto = self.rtt.timeout();
     }
 

@@ -5,7 +5,7 @@ use super::TcpConfig;
 use super::delivery::Delivery;
 use super::handshake::{Bits, Codepoint};
 use super::rtt::Rtt;
-use super::sent::Sent;
+use super::sent::Scoreboard;
 use crate::SenderStats;
 use crate::pacing::Pacing;
 use paceline_control::{Ecn, Needs, Profile, Recovery, TcpController, WindowController};
@@ -95,7 +95,7 @@ pub(super) struct Connection {
     // Not the last field with a niche for the tag of `Sender`, so that the tag is further up, in the statistics'
     // histogram.
     pub(super) shorts: VecDeque<(u32, u16)>,
-    pub(super) sent: Box<Sent>,
+    pub(super) sent: Box<Scoreboard>,
     pub(super) rtt: Rtt,
     /// One past the highest segment sent when the last recovery began, or at the last timeout (RFC 6582's `recover`,
     /// RFC 6675's RecoveryPoint). Profiles other than `rfc` also move it at a mark.
@@ -184,7 +184,7 @@ impl Connection {
             last_sent: Time::ZERO,
             stats: SenderStats::new(config.wire()),
             shorts: VecDeque::new(),
-            sent: Box::new(Sent::new(0, by_time).telling(needs.deliveries)),
+            sent: Box::new(Scoreboard::new(0, by_time).reporting_losses(needs.deliveries)),
             rtt: Rtt::new(config.profile, config.initial_rto),
             recover: 0,
             reduced: 0,

@@ -1,7 +1,7 @@
 //! Snapshots of the delivery state when each outstanding segment was sent, for a controller that needs samples of the
 //! delivery rate ([`Sampler`]). Each segment counts as a full one, as in Linux.
 
-use super::sent::{Delivered, Sent};
+use super::sent::{Delivered, Scoreboard};
 use crate::delivery::{Sampler, Snapshot};
 use paceline_control::{LostSegment, RateSample};
 use paceline_units::Time;
@@ -9,7 +9,7 @@ use paceline_units::Time;
 /// The connection's delivery state (C), in segments.
 #[derive(Debug)]
 pub(super) struct Delivery {
-    /// The snapshots of outstanding segments, at the places that [`Sent`] has for them. An acknowledged segment's
+    /// The snapshots of outstanding segments, at the places that [`Scoreboard`] has for them. An acknowledged segment's
     /// snapshot stays until the next segment is sent.
     slots: Vec<Snapshot>,
     sampler: Sampler,
@@ -22,7 +22,7 @@ impl Delivery {
 
     /// Records the snapshot for the segment at `place`, sent at `time`, with `in_flight` segments then in flight.
     #[inline(always)]
-    pub(super) fn sent(&mut self, place: usize, sent: &Sent, time: Time, in_flight: u32) {
+    pub(super) fn sent(&mut self, place: usize, sent: &Scoreboard, time: Time, in_flight: u32) {
         let left = self.sampler.sent(time, in_flight, in_flight <= 1);
         if self.slots.len() != sent.places() {
             self.grow(sent);
@@ -32,7 +32,7 @@ impl Delivery {
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, sent: &Sent) {
+    fn grow(&mut self, sent: &Scoreboard) {
         let mut slots = vec![Snapshot::default(); sent.places()];
         for seq in sent.outstanding() {
             let to = seq as usize & (slots.len() - 1);
@@ -50,7 +50,7 @@ impl Delivery {
     #[inline]
     pub(super) fn delivered(&mut self, d: &Delivered, now: Time) {
         let Some(left) = self.slots.get(d.place) else { return };
-        self.sampler.delivered(left, 1, (d.sent, d.seq), d.again, now);
+        self.sampler.delivered(left, 1, (d.sent, d.seq), d.retransmitted, now);
     }
 
     /// Updates the sampler: the segment was found lost.
@@ -81,11 +81,11 @@ mod tests {
     use paceline_units::Span;
 
     /// A sampler, with the scoreboard beside it.
-    struct Pair(Sent, Delivery);
+    struct Pair(Scoreboard, Delivery);
 
     impl Pair {
         fn new() -> Pair {
-            Pair(Sent::new(0, true), Delivery::new())
+            Pair(Scoreboard::new(0, true), Delivery::new())
         }
         fn sends(&mut self, seq: u32, time: Time, in_flight: u32) {
             let place = self.0.leaves(seq, time).unwrap();

@@ -4,7 +4,7 @@
 //! controller takes every step for each rate sample.
 
 use super::connection::FastPath;
-use super::repair::Repair;
+use super::repair::LossRecovery;
 use super::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::{Segment, Transmit};
 use core::num::NonZeroU32;
@@ -129,7 +129,7 @@ fn packet(now: Time, segment: &Segment) -> Packet {
 fn state(sender: &TcpSender) -> String {
     let (conn, stats) = (&sender.conn, &sender.conn.stats);
     let timed = conn.timing.then_some((conn.timed, conn.timed_at));
-    let repair = matches!(sender.repair, Repair::Vegas(_) | Repair::Linux(_)).then_some(&sender.repair);
+    let repair = matches!(sender.repair, LossRecovery::Vegas(_) | LossRecovery::Linux(_)).then_some(&sender.repair);
     format!(
         "{:?}",
         (

@@ -236,7 +236,7 @@ impl Connection {
         if let Some(delivery) = &mut self.delivery
             && self.resumes == Time::NEVER
             && f64::from(in_flight) < self.controller.window().floor()
-            && self.sent.lost() <= self.sent.again()
+            && self.sent.lost() <= self.sent.retransmitted()
         {
             delivery.limit(in_flight);
         }

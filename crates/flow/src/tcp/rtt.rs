@@ -132,7 +132,7 @@ impl Rtt {
 
     /// Resets the backoff: new data has been acknowledged.
     #[inline]
-    pub(super) fn settle(&mut self, limits: &Limits) {
+    pub(super) fn reset_backoff(&mut self, limits: &Limits) {
         if self.backoff != 1 {
             self.backoff = 1;
             self.update(limits);
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!((rtt.srtt(), rtt.variation()), (Span::from_millis(775), Span::from_millis(350)));
         rtt.back_off(&LIMITS);
         assert_eq!(rtt.timeout(), Span::from_millis(2 * (775 + 1400)));
-        rtt.settle(&LIMITS);
+        rtt.reset_backoff(&LIMITS);
         assert_eq!(rtt.timeout(), Span::from_millis(775 + 1400));
         let mut quick = Rtt::new(Profile::Rfc, Span::from_secs(1));
         quick.sample(ms(10), ms(0), 0, &LIMITS);

@@ -2,7 +2,7 @@
 
 use super::TcpConfig;
 use super::connection::{Connection, ENDLESS, FastPath};
-use super::repair::Repair;
+use super::repair::LossRecovery;
 use crate::{SenderStats, Transmit};
 use core::num::NonZeroU32;
 use paceline_control::{Controller, Gauges, Profile, TcpController, TcpEvent, WindowController, known};
@@ -19,7 +19,7 @@ use paceline_units::{Span, Time};
 #[repr(C)]
 pub struct TcpSender {
     pub(super) conn: Connection,
-    pub(super) repair: Repair,
+    pub(super) repair: LossRecovery,
     /// Acknowledgements that took the fast path for reports beyond a hole.
     #[cfg(test)]
     pub(super) beyond: u32,
@@ -36,7 +36,7 @@ impl TcpSender {
     pub fn new(config: &TcpConfig, controller: TcpController, stream: random::Stream) -> TcpSender {
         let mut conn = Connection::new(config, controller, stream);
         conn.begin(0);
-        let repair = Repair::new(&mut conn);
+        let repair = LossRecovery::new(&mut conn);
         let mut sender = TcpSender {
             conn,
             repair,
@@ -53,7 +53,7 @@ impl TcpSender {
     pub fn restart(&mut self, now: Time) {
         self.account(now);
         self.conn.begin(self.conn.max.saturating_add(1));
-        self.repair = Repair::new(&mut self.conn);
+        self.repair = LossRecovery::new(&mut self.conn);
         self.choose_path();
     }
 
@@ -148,7 +148,7 @@ impl TcpSender {
         {
             return self.on_ack_slow(now, packet, options, out);
         }
-        if let Repair::Linux(linux) = &mut self.repair {
+        if let LossRecovery::Linux(linux) = &mut self.repair {
             if !linux.on_ack_in_order(conn, now, packet, out) {
                 self.on_ack_slow(now, packet, options, out);
             }
@@ -156,7 +156,7 @@ impl TcpSender {
         }
         let (segments, in_flight, rtt) = conn.take_in_order(now, packet);
         match &mut self.repair {
-            Repair::Vegas(vegas) => vegas.on_ack_in_order(conn, now, segments, in_flight),
+            LossRecovery::Vegas(vegas) => vegas.on_ack_in_order(conn, now, segments, in_flight),
             _ => conn.grow(now, segments, in_flight, rtt),
         }
         conn.fill(now, u32::MAX, out);
@@ -171,7 +171,7 @@ impl TcpSender {
             return self.on_ack_slow(now, packet, Some(options), out);
         }
         let conn = &mut self.conn;
-        if let Repair::Linux(linux) = &mut self.repair
+        if let LossRecovery::Linux(linux) = &mut self.repair
             && conn.una < conn.max
             && linux.on_ack_beyond(conn, now, packet, options, out)
         {
@@ -196,9 +196,9 @@ impl TcpSender {
             return; // acknowledges a segment that was never sent
         }
         if packet.seq < conn.una {
-            if options.is_some() && matches!(self.repair, Repair::Linux(_)) {
+            if options.is_some() && matches!(self.repair, LossRecovery::Linux(_)) {
                 self.integrate(now);
-                if let Repair::Linux(linux) = &mut self.repair {
+                if let LossRecovery::Linux(linux) = &mut self.repair {
                     linux.on_stale(&mut self.conn, now, packet.seq, options, out);
                 }
                 self.choose_path();
@@ -246,7 +246,8 @@ impl TcpSender {
         if self.conn.delayed_send <= now && self.conn.pacing.is_some() {
             self.conn.delayed_send = Time::NEVER;
             match &mut self.repair {
-                Repair::Linux(linux) => _ = linux.pump(&mut self.conn, now, out), // the recovery of most paced senders
+                // the recovery of most paced senders
+                LossRecovery::Linux(linux) => _ = linux.pump(&mut self.conn, now, out),
                 repair => repair.pump(&mut self.conn, now, out),
             }
         } else if self.conn.delayed_send <= now {

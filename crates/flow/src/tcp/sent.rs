@@ -21,9 +21,9 @@ const SACKED: u8 = 1;
 /// It is marked lost.
 const LOST: u8 = 1 << 1;
 /// A retransmission of it is in flight.
-const AGAIN: u8 = 1 << 2;
+const RETRANSMITTED: u8 = 1 << 2;
 /// It has been retransmitted at least once.
-const EVER: u8 = 1 << 3;
+const EVER_RETRANSMITTED: u8 = 1 << 3;
 /// It is in the list by transmission time.
 const LISTED: u8 = 1 << 4;
 
@@ -47,7 +47,7 @@ pub(super) struct Delivered {
     pub(super) place: usize,
     pub(super) sent: Time,
     /// It was retransmitted, so it is unknown which transmission arrived.
-    pub(super) again: bool,
+    pub(super) retransmitted: bool,
     /// The number of its retransmission that was in flight, if any.
     pub(super) number: Option<u32>,
 }
@@ -55,14 +55,14 @@ pub(super) struct Delivered {
 impl Slot {
     #[inline]
     fn delivered(&self, seq: u32, place: usize) -> Delivered {
-        let number = (self.marks & AGAIN != 0).then_some(self.number);
-        Delivered { seq, place, sent: self.sent, again: self.marks & EVER != 0, number }
+        let number = (self.marks & RETRANSMITTED != 0).then_some(self.number);
+        Delivered { seq, place, sent: self.sent, retransmitted: self.marks & EVER_RETRANSMITTED != 0, number }
     }
 }
 
 /// The outstanding segments.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(super) struct Scoreboard {
     slots: Ring<Slot>,
     /// Number of retransmissions on the connection.
     retransmissions: u32,
@@ -71,7 +71,7 @@ pub(super) struct Sent {
     /// The ends of the list of segments in flight, by transmission time.
     oldest: u32,
     newest: u32,
-    /// The first segment of the list that is not judged yet ([`Sent::judge`]).
+    /// The first segment of the list that is not judged yet ([`Scoreboard::judge`]).
     unjudged: u32,
     /// Transmission times in the list decrease somewhere before `ordered`: a retransmitted segment that was no longer
     /// taken for lost was put before segments that had been sent earlier.
@@ -79,8 +79,8 @@ pub(super) struct Sent {
     ordered: u32,
     sacked: u32,
     lost: u32,
-    again: u32,
-    /// Segments out and not in flight: `sacked` + `lost` - `again`, modulo 2^32.
+    retransmitted: u32,
+    /// Segments out and not in flight: `sacked` + `lost` - `retransmitted`, modulo 2^32.
     missing: u32,
     /// The number of segments marked lost and not yet retransmitted, and a heap with the lowest on top. The heap may
     /// contain segments that no longer wait.
@@ -95,11 +95,11 @@ pub(super) struct Sent {
     unreported_losses: Vec<u32>,
 }
 
-impl Sent {
+impl Scoreboard {
     /// Creates a scoreboard without outstanding segments; `first` is the next segment. `by_time`: keep the order of
     /// transmission.
-    pub(super) fn new(first: u32, by_time: bool) -> Sent {
-        Sent {
+    pub(super) fn new(first: u32, by_time: bool) -> Scoreboard {
+        Scoreboard {
             slots: Ring::new(first),
             retransmissions: 0,
             by_time,
@@ -110,7 +110,7 @@ impl Sent {
             ordered: NONE,
             sacked: 0,
             lost: 0,
-            again: 0,
+            retransmitted: 0,
             missing: 0,
             waiting: 0,
             firsts: BinaryHeap::new(),
@@ -121,9 +121,9 @@ impl Sent {
         }
     }
 
-    /// Sets whether losses are kept for [`Sent::take_lost`].
-    pub(super) fn telling(self, tells: bool) -> Sent {
-        Sent { reports_losses: tells, ..self }
+    /// Sets whether losses are kept for [`Scoreboard::take_lost`].
+    pub(super) fn reporting_losses(self, reports_losses: bool) -> Scoreboard {
+        Scoreboard { reports_losses, ..self }
     }
 
     /// Resets the scoreboard for a new connection, and keeps its allocations.
@@ -132,7 +132,8 @@ impl Sent {
         let mut firsts = core::mem::take(&mut self.firsts);
         slots.begin(first);
         firsts.clear();
-        *self = Sent { slots, firsts, reports_losses: self.reports_losses, ..Sent::new(first, self.by_time) };
+        *self =
+            Scoreboard { slots, firsts, reports_losses: self.reports_losses, ..Scoreboard::new(first, self.by_time) };
     }
 
     #[inline(always)]
@@ -154,15 +155,15 @@ impl Sent {
             count(&mut self.sacked, marks & SACKED != 0);
             self.missing = self.not_in_flight();
         }
-        if (old ^ marks) & (LOST | AGAIN) == 0 {
+        if (old ^ marks) & (LOST | RETRANSMITTED) == 0 {
             return;
         }
-        let waits = |m: u8| m & (LOST | AGAIN) == LOST;
+        let waits = |m: u8| m & (LOST | RETRANSMITTED) == LOST;
         if (old ^ marks) & LOST != 0 {
             count(&mut self.lost, marks & LOST != 0);
         }
-        if (old ^ marks) & AGAIN != 0 {
-            count(&mut self.again, marks & AGAIN != 0);
+        if (old ^ marks) & RETRANSMITTED != 0 {
+            count(&mut self.retransmitted, marks & RETRANSMITTED != 0);
         }
         if waits(old) != waits(marks) {
             count(&mut self.waiting, waits(marks));
@@ -171,7 +172,7 @@ impl Sent {
     }
 
     fn not_in_flight(&self) -> u32 {
-        (self.sacked + self.lost).wrapping_sub(self.again)
+        (self.sacked + self.lost).wrapping_sub(self.retransmitted)
     }
 
     fn unlink(&mut self, seq: u32, i: usize) {
@@ -285,7 +286,7 @@ impl Sent {
         self.slots[i].sent = now;
         self.slots[i].number = self.retransmissions;
         self.retransmissions = self.retransmissions.wrapping_add(1);
-        self.mark(i, self.slots[i].marks | AGAIN | EVER);
+        self.mark(i, self.slots[i].marks | RETRANSMITTED | EVER_RETRANSMITTED);
         self.link_newest(seq, i);
     }
 
@@ -300,7 +301,7 @@ impl Sent {
             if slot.marks & LISTED != 0 {
                 self.unlink(seq, i);
             }
-            if slot.marks & (SACKED | LOST | AGAIN) != 0 {
+            if slot.marks & (SACKED | LOST | RETRANSMITTED) != 0 {
                 self.mark(i, 0);
             }
             self.slots.pop();
@@ -318,7 +319,7 @@ impl Sent {
         (self.slots.first()..una).all(|seq| self.slots.get(seq).is_some_and(|slot| slot.marks == LISTED))
     }
 
-    /// Does [`Sent::acked`] for segments that [are plain](Sent::are_plain); passes each to `news`.
+    /// Does [`Scoreboard::acked`] for segments that [are plain](Scoreboard::are_plain); passes each to `news`.
     #[inline]
     pub(super) fn acked_in_order(&mut self, una: u32, mut news: impl FnMut(Delivered)) {
         while self.slots.first() < una
@@ -331,7 +332,7 @@ impl Sent {
                 self.unlink(seq, i);
             }
             self.slots.pop();
-            news(Delivered { seq, place: i, sent, again: false, number: None });
+            news(Delivered { seq, place: i, sent, retransmitted: false, number: None });
         }
         self.forward = self.forward.max(una);
     }
@@ -356,22 +357,22 @@ impl Sent {
     pub(super) fn lose(&mut self, seq: u32) -> bool {
         let Some(i) = self.place(seq) else { return false };
         let marks = self.slots[i].marks;
-        if marks & SACKED != 0 || marks & (LOST | AGAIN) == LOST {
+        if marks & SACKED != 0 || marks & (LOST | RETRANSMITTED) == LOST {
             return false; // the receiver has it, or it already waits for retransmission
         }
         if self.waiting == 0 {
             self.firsts.clear(); // only segments that no longer wait
         }
         self.unlink(seq, i);
-        self.mark(i, self.slots[i].marks & !AGAIN | LOST);
+        self.mark(i, self.slots[i].marks & !RETRANSMITTED | LOST);
         self.firsts.push(Reverse(seq));
         if self.reports_losses {
             self.unreported_losses.push(seq);
         }
-        marks & AGAIN != 0
+        marks & RETRANSMITTED != 0
     }
 
-    /// Whether [`Sent::take_lost`] would return any segments.
+    /// Whether [`Scoreboard::take_lost`] would return any segments.
     #[inline]
     pub(super) fn has_lost(&self) -> bool {
         !self.unreported_losses.is_empty()
@@ -406,7 +407,7 @@ impl Sent {
         debug_assert!(!self.by_time, "what is found again has no place in the order");
         for seq in self.outstanding() {
             let Some(i) = self.place(seq) else { break };
-            self.mark(i, self.slots[i].marks & EVER);
+            self.mark(i, self.slots[i].marks & EVER_RETRANSMITTED);
         }
         self.known = [Block::default(); 3];
         self.firsts.clear();
@@ -435,7 +436,7 @@ impl Sent {
     #[inline(never)]
     fn first_waiting(&mut self) -> Option<u32> {
         while let Some(&Reverse(seq)) = self.firsts.peek() {
-            if self.place(seq).is_some_and(|i| self.slots[i].marks & (LOST | AGAIN) == LOST) {
+            if self.place(seq).is_some_and(|i| self.slots[i].marks & (LOST | RETRANSMITTED) == LOST) {
                 return Some(seq);
             }
             self.firsts.pop();
@@ -492,17 +493,17 @@ impl Sent {
     /// When the first outstanding segment was last sent, and whether it was retransmitted.
     #[inline(always)]
     pub(super) fn head(&self) -> Option<(Time, bool)> {
-        self.slots.head().map(|s| (s.sent, s.marks & EVER != 0))
+        self.slots.head().map(|s| (s.sent, s.marks & EVER_RETRANSMITTED != 0))
     }
 
     /// When the segment was last sent, and whether it was retransmitted.
     pub(super) fn get(&self, seq: u32) -> Option<(Time, bool)> {
-        self.place(seq).map(|i| (self.slots[i].sent, self.slots[i].marks & EVER != 0))
+        self.place(seq).map(|i| (self.slots[i].sent, self.slots[i].marks & EVER_RETRANSMITTED != 0))
     }
 
     /// Whether the segment has no mark: it is neither SACKed, lost nor retransmitted.
     pub(super) fn is_pristine(&self, seq: u32) -> bool {
-        self.place(seq).is_some_and(|i| self.slots[i].marks & (SACKED | LOST | AGAIN) == 0)
+        self.place(seq).is_some_and(|i| self.slots[i].marks & (SACKED | LOST | RETRANSMITTED) == 0)
     }
 
     /// The number of the segment's retransmission that is in flight, if any.
@@ -541,8 +542,8 @@ impl Sent {
     pub(super) fn lost(&self) -> u32 {
         self.lost
     }
-    pub(super) fn again(&self) -> u32 {
-        self.again
+    pub(super) fn retransmitted(&self) -> u32 {
+        self.retransmitted
     }
     pub(super) fn forward(&self) -> u32 {
         self.forward

@@ -1,7 +1,7 @@
 //! A read-only snapshot of a connection between two events, computed from its state on request.
 
 use super::connection::ENDLESS;
-use super::repair::Repair;
+use super::repair::LossRecovery;
 use super::sender::TcpSender;
 use paceline_units::Time;
 
@@ -28,7 +28,7 @@ impl TcpSender {
         let conn = &self.conn;
         let reported = self.repair.reported_below(conn, conn.max);
         let in_flight = match &self.repair {
-            Repair::Linux(_) => conn.sent.in_flight(),
+            LossRecovery::Linux(_) => conn.sent.in_flight(),
             _ => (conn.max - conn.una).saturating_sub(reported),
         };
         TcpView {

@@ -27,7 +27,7 @@ impl TfrcConfig {
     #[must_use]
     pub fn new(profile: Profile, settings: Settings) -> TfrcConfig {
         // identifies the connection within the flow
-        let subflow = if settings.several { 4 } else { 0 };
+        let subflow = if settings.multiple_connections { 4 } else { 0 };
         let rfc = TfrcConfig {
             settings,
             segment: 1452 - subflow,

@@ -224,7 +224,7 @@ impl Ns2Receiver {
         let terms = terms.covering(self.per_ack).form(TimeoutTerm::AtMostOne);
         let (mut p, mut step) = (0.5, 0.25);
         for _ in 0..=30 {
-            let got = terms.half(p).min(25e6);
+            let got = terms.tfrc_rate(p).min(25e6);
             if got > 0.95 * rate && got < 1.05 * rate {
                 break;
             }

@@ -201,7 +201,7 @@ impl RfcReceiver {
             segment: u32::from(config.segment.max(1)),
             first,
             started: false,
-            gaps: Gaps::new(first, config.settings.overtaken),
+            gaps: Gaps::new(first, config.settings.ndupack),
             history: LossHistory::new(IntervalWeights { threshold, fewer: Fewer::InForTheOldest }),
             rate: ReceiveRate::new(),
             largest: 0.0,

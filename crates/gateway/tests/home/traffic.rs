@@ -58,11 +58,11 @@ impl Download {
         let receiver = home.thread(Place::Stations, move || {
             let address = SocketAddr::new(server, port);
             let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).unwrap();
-            let tell = &mut |bytes| {
+            let tick = &mut |bytes| {
                 counted.store(bytes, Ordering::Relaxed);
                 Continue(())
             };
-            receive(&stream, &Receiving::default(), clock, tell).unwrap();
+            receive(&stream, &Receiving::default(), clock, tick).unwrap();
         });
         Download { bytes, sender, receiver }
     }

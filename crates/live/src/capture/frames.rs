@@ -1,6 +1,6 @@
 //! Frames: a simulated packet as the bytes on a wire, beginning with its IPv4 header.
 
-use super::pcapng::Way;
+use super::pcapng::Direction;
 use super::tcp::Tcp;
 use super::udp::Udp;
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header};
@@ -80,16 +80,16 @@ impl Frames {
     /// Writes the kept part of the frame to `bytes`; returns its direction and its length on the wire. It must be
     /// called for every captured packet, in order, because sequence numbers count what has been sent. `None` for an
     /// unknown flow.
-    pub(super) fn next(&mut self, captured: &Captured, bytes: &mut Vec<u8>) -> Option<(Way, u32)> {
+    pub(super) fn next(&mut self, captured: &Captured, bytes: &mut Vec<u8>) -> Option<(Direction, u32)> {
         let packet = &captured.packet;
         let FlowId(number) = packet.flow;
         let flow = self.flows.get_mut(number as usize)?;
         let (from, to) = if packet.flags.has(Flags::ACK) { (flow.sink, flow.source) } else { (flow.source, flow.sink) };
-        let way = if captured.node == from { Way::Out } else { Way::In };
+        let direction = if captured.node == from { Direction::Out } else { Direction::In };
         let addresses = Addresses { from: address(from), to: address(to) };
         let (protocol, content) = match &mut flow.kind {
-            Kind::Tcp(tcp) => (IpNumber::TCP, tcp.content(captured, way, addresses)),
-            Kind::Udp(udp) => (IpNumber::UDP, udp.content(captured, way, addresses)),
+            Kind::Tcp(tcp) => (IpNumber::TCP, tcp.content(captured, direction, addresses)),
+            Kind::Udp(udp) => (IpNumber::UDP, udp.content(captured, direction, addresses)),
         };
         let len = content.header.len() + content.payload;
         let header = ip_header(packet, protocol, addresses, len);
@@ -97,7 +97,7 @@ impl Frames {
         bytes.extend_from_slice(&header.to_bytes());
         bytes.extend_from_slice(&content.header);
         bytes.extend_from_slice(&ZEROS[..content.payload.min(KEPT)]);
-        Some((way, u32::from(header.total_len)))
+        Some((direction, u32::from(header.total_len)))
     }
 }
 

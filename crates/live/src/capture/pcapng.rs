@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Whether a packet leaves the host where it is captured, or reaches it; the numbers are the format's (section 4.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     In = 1,
     Out = 2,
 }
@@ -42,7 +42,7 @@ impl<W: Write> Pcapng<W> {
         &mut self,
         interface_id: u32,
         at: Duration,
-        way: Way,
+        direction: Direction,
         bytes: &[u8],
         original_len: u32,
     ) -> io::Result<()> {
@@ -50,8 +50,8 @@ impl<W: Write> Pcapng<W> {
             interface_id,
             timestamp: at,
             original_len: original_len + COOKED as u32,
-            data: Cow::Owned([&cooked(way, bytes)[..], bytes].concat()),
-            options: vec![EnhancedPacketOption::Flags(way as u32)],
+            data: Cow::Owned([&cooked(direction, bytes)[..], bytes].concat()),
+            options: vec![EnhancedPacketOption::Flags(direction as u32)],
         };
         self.file.write_pcapng_block(block).map(drop).map_err(io_error)
     }
@@ -72,9 +72,9 @@ impl<W: Write> Pcapng<W> {
 const COOKED: usize = 16;
 
 /// That header: whether the host sent the packet, a device without an address, and the protocol as an EtherType.
-fn cooked(way: Way, packet: &[u8]) -> [u8; COOKED] {
+fn cooked(direction: Direction, packet: &[u8]) -> [u8; COOKED] {
     let mut head = [0; COOKED];
-    head[1] = if way == Way::Out { 4 } else { 0 };
+    head[1] = if direction == Direction::Out { 4 } else { 0 };
     // ARPHRD_NONE
     head[2..4].copy_from_slice(&0xfffe_u16.to_be_bytes());
     let six = packet.first().is_some_and(|first| first >> 4 == 6);

@@ -23,7 +23,7 @@ pub(super) struct Logs<'a> {
 impl<'a> Logs<'a> {
     /// Logs of this run's flows in a folder, which is created if it does not exist.
     pub(super) fn begin(model: &Model, folder: &'a Path) -> Result<Logs<'a>, CaptureError> {
-        let ends = |flow: &Flow| [End::new(!flow.asks), End::new(flow.asks)];
+        let ends = |flow: &Flow| [End::new(!flow.receiver_requests), End::new(flow.receiver_requests)];
         let flow = |number| {
             let flow = Flow::of(model, number)?;
             let ends = ends(&flow);

@@ -5,7 +5,7 @@
 //! end of a write may be shorter than the others: which ones is recorded when they leave the sender.
 
 use super::frames::{Addresses, Content, ZEROS, checksum, scramble};
-use super::pcapng::Way;
+use super::pcapng::Direction;
 use etherparse::{TcpHeader, TcpOptionElement};
 use paceline_control::{Ecn, Profile};
 use paceline_flow::tcp::TcpConfig;
@@ -90,10 +90,10 @@ impl Tcp {
         }
     }
 
-    pub(super) fn content(&mut self, captured: &Captured, way: Way, addresses: Addresses) -> Content {
+    pub(super) fn content(&mut self, captured: &Captured, direction: Direction, addresses: Addresses) -> Content {
         let packet = &captured.packet;
         let ack = packet.flags.has(Flags::ACK);
-        if !ack && way == Way::Out {
+        if !ack && direction == Direction::Out {
             self.note(packet);
         }
         let payload = if ack { 0 } else { self.payload(packet) };
@@ -161,9 +161,9 @@ impl Tcp {
         header.psh = packet.flags.has(Flags::PUSH);
         // a SYN requests ECN, its acknowledgement agrees (RFC 3168 section 6.1.1); ns-2's simulated segments lack these
         // flags
-        let asks = syn && self.ecn.is_on() && !self.negotiates;
-        header.ece = packet.flags.has(Flags::ECE) || asks;
-        header.cwr = packet.flags.has(Flags::CWR) || (asks && !ack);
+        let requests_ecn = syn && self.ecn.is_on() && !self.negotiates;
+        header.ece = packet.flags.has(Flags::ECE) || requests_ecn;
+        header.cwr = packet.flags.has(Flags::CWR) || (requests_ecn && !ack);
         header.ns = packet.flags.has(Flags::AE);
         let segments = extra.and_then(|options| options.window).map_or(self.window, |window| u64::from(window.get()));
         // without a SYN the shift is unknown; a SYN's own window is unscaled

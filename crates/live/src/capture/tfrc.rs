@@ -2,7 +2,7 @@
 //! are counted here, where data arrive.
 
 use super::frames::scramble;
-use super::pcapng::Way;
+use super::pcapng::Direction;
 use paceline_packet::wire::tfrc::{Ack, ConnectionId, Data, Datagram, Feedback, Message, Single, Ticks};
 use paceline_packet::{Flags, LastHole, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use std::collections::VecDeque;
@@ -33,8 +33,8 @@ impl Tfrc {
         Tfrc { id: ConnectionId(scramble(flow, 0)), several, arrived: Vec::new(), reported: VecDeque::new() }
     }
 
-    pub(super) fn data(&mut self, packet: &Packet, way: Way, subflow: Subflow, data: &TfrcData) -> Vec<u8> {
-        if way == Way::In {
+    pub(super) fn data(&mut self, packet: &Packet, direction: Direction, subflow: Subflow, data: &TfrcData) -> Vec<u8> {
+        if direction == Direction::In {
             let marked = u32::from(packet.flags.has(Flags::CE));
             let arrived = self.arrived(subflow);
             arrived.packets = arrived.packets.wrapping_add(1);
@@ -49,9 +49,15 @@ impl Tfrc {
         }))
     }
 
-    pub(super) fn report(&mut self, packet: &Packet, way: Way, subflow: Subflow, report: &TfrcReport) -> Vec<u8> {
+    pub(super) fn report(
+        &mut self,
+        packet: &Packet,
+        direction: Direction,
+        subflow: Subflow,
+        report: &TfrcReport,
+    ) -> Vec<u8> {
         let mut arrived = *self.arrived(subflow);
-        if way == Way::Out {
+        if direction == Direction::Out {
             self.reported.push_back((packet.seq, packet.stamp, arrived));
             if self.reported.len() > REMEMBERED {
                 self.reported.pop_front();

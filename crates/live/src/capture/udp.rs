@@ -1,7 +1,7 @@
 //! UDP payloads of flows without TCP: RTP, RTCP, Paceline's own messages, or plain datagrams.
 
 use super::frames::{Addresses, Content, ZEROS, checksum};
-use super::pcapng::Way;
+use super::pcapng::Direction;
 use super::tfrc::Tfrc;
 use etherparse::UdpHeader;
 use paceline_flow::Transport;
@@ -29,12 +29,12 @@ pub(super) struct Udp {
 impl Udp {
     /// The datagrams of the flow with this number.
     pub(super) fn new(flow: u32, transport: &Transport) -> Udp {
-        let several = matches!(transport, Transport::Tfrc { config, .. } if config.settings.several);
+        let several = matches!(transport, Transport::Tfrc { config, .. } if config.settings.multiple_connections);
         let acks = matches!(transport, Transport::Acks { .. });
         Udp { flow, acks, tfrc: Tfrc::new(flow, several) }
     }
 
-    pub(super) fn content(&mut self, captured: &Captured, way: Way, addresses: Addresses) -> Content {
+    pub(super) fn content(&mut self, captured: &Captured, direction: Direction, addresses: Addresses) -> Content {
         let packet = &captured.packet;
         let mut message = Vec::new();
         let (port, second) = match &captured.extra {
@@ -42,11 +42,11 @@ impl Udp {
             Some(Extra::Rtp(data)) if rtp::encode(data, &mut message).is_ok() => (RTP, 0),
             Some(Extra::Rtcp(compound)) if rtcp::encode(compound, &mut message).is_ok() => (RTP, 1),
             Some(Extra::TfrcData(subflow, data)) => {
-                message = self.tfrc.data(packet, way, *subflow, data);
+                message = self.tfrc.data(packet, direction, *subflow, data);
                 (TFRC, 0)
             }
             Some(Extra::TfrcReport(subflow, report)) => {
-                message = self.tfrc.report(packet, way, *subflow, report);
+                message = self.tfrc.report(packet, direction, *subflow, report);
                 (TFRC, 0)
             }
             Some(Extra::Ack(hole)) => {

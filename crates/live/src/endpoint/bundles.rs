@@ -36,7 +36,7 @@ pub(super) struct Bundles {
 /// The bundle of a flow; `None` if it has none.
 fn name(flow: &Flow) -> Option<Name> {
     let leader = flow.model.bundle.as_ref()?.leader.clone();
-    Some((flow.asker(), matches!(flow.session, Session::Sender(_)), leader))
+    Some((flow.requester(), matches!(flow.session, Session::Sender(_)), leader))
 }
 
 impl Bundles {

@@ -78,7 +78,7 @@ pub enum Unanswered {
     /// The server has no key.
     Keyless,
     /// The server does not have the client's key.
-    Stranger,
+    WrongKey,
 }
 
 impl From<io::Error> for Unanswered {
@@ -150,7 +150,7 @@ impl Channel {
             Answer::Hello { handshake } if takes(&mut state, &handshake, TAGGED) => {
                 Ok(Channel::new(stream, transport(state)?))
             }
-            Answer::Hello { .. } => Err(Unanswered::Stranger),
+            Answer::Hello { .. } => Err(Unanswered::WrongKey),
         }
     }
 

@@ -34,11 +34,11 @@ use std::time::Duration;
 /// Time limits in seconds for the server's results after the flows have ended here: without progress, and in total.
 const RESULTS: u64 = 15;
 const ALL_RESULTS: u64 = 120;
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A requested flow, and its name in the results.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct RequestedFlow {
     /// Its name, also that of its group.
     pub name: String,
     /// Index among flows of the same name.
@@ -57,7 +57,7 @@ pub struct SendOptions {
     /// The server's key, if it requires one.
     pub key: Option<Key>,
     /// The flows. The address family of each follows from the host's address.
-    pub flows: Vec<Wanted>,
+    pub flows: Vec<RequestedFlow>,
     /// Folder for event logs.
     pub logs: Option<PathBuf>,
     /// Folder for this end's logs of QUIC connections (qlog).
@@ -116,7 +116,7 @@ pub enum SendError {
     Keyless,
     /// The server has another key.
     #[error("what answers does not have the key: it may not be the server that it is taken for")]
-    Stranger,
+    WrongKey,
     /// The server closed the connection.
     #[error(
         "the server closed the connection without an answer: it has as many clients as it listens to, or another program than \
@@ -181,11 +181,11 @@ impl SendWatch {
     }
 
     /// Shows these flows from now on; their ids are their indices.
-    pub(super) fn begin(&self, handle: &Handle, flows: &[Wanted]) {
-        let shown = flows.iter().map(|wanted| Shown {
-            flow: wanted.name.clone(),
-            instance: wanted.instance,
-            forward: wanted.offer.direction == Direction::Forward,
+    pub(super) fn begin(&self, handle: &Handle, flows: &[RequestedFlow]) {
+        let shown = flows.iter().map(|requested| Shown {
+            flow: requested.name.clone(),
+            instance: requested.instance,
+            forward: requested.offer.direction == Direction::Forward,
             view: View::default(),
         });
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((handle.clone(), shown.collect()));
@@ -242,7 +242,7 @@ impl From<Unanswered> for SendError {
             Unanswered::Refused(why) => SendError::Refused(why),
             Unanswered::Key => SendError::Key,
             Unanswered::Keyless => SendError::Keyless,
-            Unanswered::Stranger => SendError::Stranger,
+            Unanswered::WrongKey => SendError::WrongKey,
         }
     }
 }
@@ -284,8 +284,8 @@ fn agree(channel: &mut Channel, offers: &[Offer]) -> Result<Opened, SendError> {
 /// [`SendError`]. A flow that ends badly is not an error: the results say how it ended.
 pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendError> {
     // report mistakes before contacting the server
-    let machines = options.flows.iter().filter(|wanted| wanted.offer.kernel.is_none());
-    let models = machines.map(|wanted| Ok((wanted.offer.direction, wanted.offer.spec.model()?)));
+    let machines = options.flows.iter().filter(|requested| requested.offer.kernel.is_none());
+    let models = machines.map(|requested| Ok((requested.offer.direction, requested.offer.spec.model()?)));
     let models: Vec<_> =
         models.collect::<Result<_, _>>().map_err(|error: ScenarioError| SendError::Flow(error.to_string()))?;
     for (direction, flow) in models.iter().filter(|(_, flow)| flow.is_led()) {
@@ -306,7 +306,7 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let local = canonical(stream.local_addr()?);
     let server = canonical(server);
     let family = if server.is_ipv6() { Family::V6 } else { Family::V4 };
-    let mut offers: Vec<Offer> = options.flows.iter().map(|wanted| wanted.offer.clone()).collect();
+    let mut offers: Vec<Offer> = options.flows.iter().map(|requested| requested.offer.clone()).collect();
     for offer in &mut offers {
         offer.spec.family = family;
         if offer.spec.is_quic() {
@@ -329,7 +329,7 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
         }
     }
     let host = before.and_then(|before| HostReport::since(before).ok());
-    let unknown = run.unheard.unwrap_or_else(|| "nothing is known of the other end".to_owned());
+    let unknown = run.results_cut.unwrap_or_else(|| "nothing is known of the other end".to_owned());
     if !watch.is_stopped() {
         for (near, far) in run.near.iter_mut().zip(&mut run.far) {
             if let Some(far) = far {
@@ -376,7 +376,7 @@ struct Run {
     far: Vec<Option<Half>>,
     results: Option<PathBuf>,
     /// Why the client no longer reads the server's messages.
-    unheard: Option<String>,
+    results_cut: Option<String>,
 }
 
 impl Run {
@@ -417,12 +417,12 @@ impl Run {
             let limit = (side == Side::Sender).then_some(limit);
             let spec = SessionSpec { side, flow: offer.spec.clone(), connection, nonce, limit, announces, rtp: None };
             let log = options.logs.as_ref().map(|folder| {
-                let wanted = &options.flows[index];
-                folder.join(format!("{}-{}.events", wanted.name, wanted.instance))
+                let requested = &options.flows[index];
+                folder.join(format!("{}-{}.events", requested.name, requested.instance))
             });
             let qlog = options.qlogs.clone().filter(|_| offer.spec.is_quic());
             let qlog = qlog.map(|folder| {
-                let Wanted { name, instance, .. } = &options.flows[index];
+                let RequestedFlow { name, instance, .. } = &options.flows[index];
                 let alone = options.flows.iter().filter(|other| other.name == *name).count() == 1;
                 let name = if alone { name.clone() } else { format!("{name}.{instance}") };
                 Place { folder, name, quota: None }.checked().map_err(SendError::Flow)
@@ -463,7 +463,7 @@ impl Run {
         let none = || offers.iter().map(|_| None).collect();
         let (near, far, results) = (none(), none(), options.results.clone());
         let offers = offers.to_vec();
-        Ok(Run { handle, driver, outcomes, halves, stop, offers, near, far, results, unheard: None })
+        Ok(Run { handle, driver, outcomes, halves, stop, offers, near, far, results, results_cut: None })
     }
 
     /// Handles a message received while the flows run; returns whether to read further ones.
@@ -481,7 +481,7 @@ impl Run {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => format!("the server's results: {error}"),
             Err(_) => return false,
         };
-        self.unheard = Some(why);
+        self.results_cut = Some(why);
         false
     }
 
@@ -558,7 +558,7 @@ impl Run {
                     let _ = speaks.write(&ClientMessage::Stop, PATIENCE);
                 }
             }
-            super::server::rest(LOOK);
+            super::server::rest(POLL_INTERVAL);
         }
         Ok(())
     }

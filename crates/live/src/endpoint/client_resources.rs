@@ -2,7 +2,7 @@
 
 use super::budget::Net;
 use super::control::MAX_FLOWS;
-use super::server::{LOOK, Shared, locked};
+use super::server::{POLL_INTERVAL, Shared, locked};
 use std::collections::BTreeMap;
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 use std::net::TcpStream;
@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of connections without an agreement on flows: in total, and per address, where kernel TCP needs one
 /// per flow. Each is closed after a while. After the agreement, the server's limits on flows apply.
-const MAX_STRANGERS: (usize, usize) = (256, MAX_FLOWS + 32);
+const MAX_PENDING_CONNECTIONS: (usize, usize) = (256, MAX_FLOWS + 32);
 
 /// The connections without an agreement, by number; later ones have higher numbers.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 #[derive(Default)]
-pub(super) struct Strangers {
+pub(super) struct PendingConnections {
     next: u64,
     there: BTreeMap<u64, (Net, TcpStream)>,
 }
 
-impl Strangers {
+impl PendingConnections {
     /// Number of such connections.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
@@ -36,11 +36,11 @@ impl Strangers {
         let mut of: BTreeMap<Net, usize> = BTreeMap::new();
         self.there.values().for_each(|(net, _)| *of.entry(*net).or_default() += 1);
         let of_it = of.get(&from).copied().unwrap_or(0);
-        if of_it >= MAX_STRANGERS.1 {
+        if of_it >= MAX_PENDING_CONNECTIONS.1 {
             return None;
         }
         let stream = stream.try_clone().ok()?;
-        if self.there.len() >= MAX_STRANGERS.0 {
+        if self.there.len() >= MAX_PENDING_CONNECTIONS.0 {
             let max = of.values().copied().max().filter(|max| *max > of_it)?;
             let oldest = *self.there.iter().find(|(_, (net, _))| of[net] == max)?.0;
             let (_, gone) = self.there.remove(&oldest)?;
@@ -54,58 +54,58 @@ impl Strangers {
 }
 
 /// A connection without an agreement, for as long as this value exists.
-pub(super) struct Stranger {
+pub(super) struct PendingConnection {
     shared: Arc<Shared>,
     number: u64,
 }
 
-impl Stranger {
+impl PendingConnection {
     /// Admits a connection; `None` if there are too many.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    pub(super) fn enters(shared: &Arc<Shared>, ip: IpAddr, stream: &TcpStream) -> Option<Stranger> {
-        let number = locked(&shared.strangers).enters(Net::of(ip), stream)?;
-        Some(Stranger { shared: Arc::clone(shared), number })
+    pub(super) fn enters(shared: &Arc<Shared>, ip: IpAddr, stream: &TcpStream) -> Option<PendingConnection> {
+        let number = locked(&shared.pending_connections).enters(Net::of(ip), stream)?;
+        Some(PendingConnection { shared: Arc::clone(shared), number })
     }
 }
 
-impl Drop for Stranger {
+impl Drop for PendingConnection {
     fn drop(&mut self) {
-        locked(&self.shared.strangers).there.remove(&self.number);
+        locked(&self.shared.pending_connections).there.remove(&self.number);
     }
 }
 
 /// Maximum number of requests validated at the same time; each flow takes some milliseconds.
-const MAX_LOOKS: usize = 2;
+const MAX_VALIDATIONS: usize = 2;
 
 /// Permission to validate a client's request: one at a time per client, so that a client with large requests delays
 /// only itself.
-pub(super) struct Look<'a> {
+pub(super) struct ValidationPermit<'a> {
     shared: &'a Shared,
     from: Net,
 }
 
-impl Look<'_> {
+impl ValidationPermit<'_> {
     /// Waits for this client's turn; `None` if the server ends before.
-    pub(super) fn begins(shared: &Shared, ip: IpAddr) -> Option<Look<'_>> {
+    pub(super) fn acquire(shared: &Shared, ip: IpAddr) -> Option<ValidationPermit<'_>> {
         let from = Net::of(ip);
-        let mut looks = locked(&shared.looks);
-        while looks.len() >= MAX_LOOKS || looks.contains(&from) {
+        let mut validating = locked(&shared.validating);
+        while validating.len() >= MAX_VALIDATIONS || validating.contains(&from) {
             if shared.over.load(Ordering::Relaxed) {
                 return None;
             }
-            let waited = shared.looked.wait_timeout(looks, LOOK);
-            looks = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            let waited = shared.validated.wait_timeout(validating, POLL_INTERVAL);
+            validating = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
         }
-        looks.insert(from);
-        drop(looks);
-        Some(Look { shared, from })
+        validating.insert(from);
+        drop(validating);
+        Some(ValidationPermit { shared, from })
     }
 }
 
-impl Drop for Look<'_> {
+impl Drop for ValidationPermit<'_> {
     fn drop(&mut self) {
-        locked(&self.shared.looks).remove(&self.from);
-        self.shared.looked.notify_all();
+        locked(&self.shared.validating).remove(&self.from);
+        self.shared.validated.notify_all();
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
                 of_flows
                     + locked(&shared.waiting).len()
                     + locked(&shared.tickets).len()
-                    + locked(&shared.strangers).len()
+                    + locked(&shared.pending_connections).len()
             };
             // new flows are in the views within 0.1 s, and flows waiting for their peer would stay there forever
             rest(Duration::from_millis(500));

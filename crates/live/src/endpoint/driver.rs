@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// Refresh interval of the live view.
-const LOOK: Span = Span::from_millis(100);
+const VIEW_INTERVAL: Span = Span::from_millis(100);
 /// Maximum number of batches read per iteration, so that a flood does not delay timers further.
 const BATCHES: usize = 8;
 
@@ -178,7 +178,7 @@ pub struct Driver {
     wake: Arc<OwnedFd>,
     views: Arc<Mutex<BTreeMap<u64, View>>>,
     outcomes: Sender<Outcome>,
-    looked: Time,
+    last_view: Time,
     turns: FairShare,
     quit: Arc<AtomicBool>,
 }
@@ -204,7 +204,7 @@ impl Driver {
             wake,
             views,
             outcomes,
-            looked: Time::ZERO,
+            last_view: Time::ZERO,
             turns: FairShare::default(),
             quit,
         };
@@ -258,7 +258,7 @@ impl Driver {
             }
             self.timers();
             self.finish(Flow::is_over);
-            self.look();
+            self.update_views();
             self.wait()?;
         }
         Ok(())
@@ -270,7 +270,7 @@ impl Driver {
 
     fn wait(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        let mut next = if self.flows.all.is_empty() { Time::NEVER } else { self.looked + LOOK };
+        let mut next = if self.flows.all.is_empty() { Time::NEVER } else { self.last_view + VIEW_INTERVAL };
         for flow in &self.flows.all {
             next = next.min(flow.next().max(now + self.turns.wait(flow.client)));
         }
@@ -330,7 +330,7 @@ impl Driver {
                 self.flows.ports[port].incoming().map(|d| (d.time, d.from, d.ecn, d.bytes.to_vec())).collect();
             let mut before = self.clock.now();
             for (time, from, ecn, bytes) in ended {
-                let Some(at) = self.flows.whose(port, from, &bytes) else { continue };
+                let Some(at) = self.flows.flow_of(port, from, &bytes) else { continue };
                 let client = self.flows.all[at].client;
                 if self.quit.load(Ordering::Relaxed) {
                     return Ok(());
@@ -384,12 +384,12 @@ impl Driver {
         }
     }
 
-    fn look(&mut self) {
+    fn update_views(&mut self) {
         let now = self.clock.now();
-        if now < self.looked + LOOK {
+        if now < self.last_view + VIEW_INTERVAL {
             return;
         }
-        self.looked = now;
+        self.last_view = now;
         let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         for flow in &self.flows.all {
             views.insert(flow.new.id, flow.view(now));

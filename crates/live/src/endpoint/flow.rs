@@ -111,7 +111,7 @@ impl Flow {
     }
 
     /// Identifies the client that requested the flow, as far as a server distinguishes clients.
-    pub(super) fn asker(&self) -> usize {
+    pub(super) fn requester(&self) -> usize {
         self.new.charge.as_ref().map_or(0, |charge| Arc::as_ptr(charge) as usize)
     }
 

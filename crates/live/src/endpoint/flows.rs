@@ -60,7 +60,7 @@ impl<P: Port> Flows<P> {
     }
 
     /// Index of the flow that a datagram received on a port belongs to.
-    pub(super) fn whose(&self, port: usize, from: SocketAddr, bytes: &[u8]) -> Option<usize> {
+    pub(super) fn flow_of(&self, port: usize, from: SocketAddr, bytes: &[u8]) -> Option<usize> {
         self.all.iter().position(|flow| flow.is_for(port, from, bytes))
     }
 

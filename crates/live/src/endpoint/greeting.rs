@@ -74,7 +74,7 @@ impl Shared {
     fn wrong_key(&self, ip: IpAddr) {
         let now = self.clock.now();
         locked(&self.tries).wrong(ip, now);
-        let said = locked(&self.of_keys).again(now);
+        let said = locked(&self.wrong_key_limiter).on_event(now);
         if let Some(more) = said {
             (self.say)(&format!("{ip}: a wrong key{more}"));
         }

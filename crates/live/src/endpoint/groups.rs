@@ -19,7 +19,7 @@ pub(super) struct Groups {
 /// The group of a flow; `None` for a receiver, and for a flow without a group.
 fn name(flow: &Flow) -> Option<Name> {
     let coupled = flow.model.coupled.as_ref().filter(|_| matches!(flow.session, Session::Sender(_)))?;
-    Some((flow.asker(), coupled.group.clone()))
+    Some((flow.requester(), coupled.group.clone()))
 }
 
 /// Called when a flow leaves and `left` remain: removes the entry of a set of flows with its last member.

@@ -260,7 +260,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
     let windowed = sent.window_max > 0.0;
     let frames_sent = source.frames().or(model.has_frames().then_some(sent.frames));
     let frames_reset = (machine == "quic" && model.has_frames()).then_some(sent.frames_reset);
-    let frames_dropped = source.throws_away().then_some(sent.frames_dropped);
+    let frames_dropped = source.may_discard_frames().then_some(sent.frames_dropped);
     // a flow without feedback uses the round trips of its requests
     let rtt = |found: Option<Span>| seconds(found.or(round_trip.filter(|_| machine == "udp")));
     Half {

@@ -5,7 +5,7 @@ use super::control::{Direction, Offer};
 use super::half::{Half, Table};
 use crate::clock::Clock;
 use crate::kernel::flow::{self, Receiving, Sending};
-use crate::kernel::log::Way;
+use crate::kernel::log;
 use crate::kernel::tcp_info;
 use crate::results::FlowRow;
 use paceline_units::Span;
@@ -72,7 +72,7 @@ pub(super) fn connect(
     let socket = net::socket_with(family, SocketType::STREAM, flags, None).map_err(named("socket"))?;
     if let Some((segment, _)) = offer.spec.segments() {
         let max = (u32::from(segment) + TIMESTAMPS).min(MAX_SEGMENT);
-        tcp_info::set_most_segment(&socket, max).map_err(|error| ("setsockopt(TCP_MAXSEG)", error))?;
+        tcp_info::set_max_segment(&socket, max).map_err(|error| ("setsockopt(TCP_MAXSEG)", error))?;
     }
     if local.port() != 0 {
         net::bind(&socket, &local).map_err(named("bind"))?;
@@ -109,7 +109,7 @@ fn window(offer: &Offer) -> Option<u32> {
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn bound(stream: &TcpStream, window: u32) -> io::Result<()> {
     net::sockopt::set_socket_recv_buffer_size(stream, (BUFFER.0 * window).max(BUFFER.1) as usize)?;
-    tcp_info::set_most_window(stream, window)
+    tcp_info::set_window_clamp(stream, window)
 }
 
 /// Runs a server's half once its connection arrives; sends its measurements to `half`.
@@ -168,7 +168,7 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
                     let end_s = sent.end.since(sent.log.start()).as_secs_f64();
                     let zero_s = clock.monotonic_at_zero() as f64 / 1e9;
                     let began_s = offer.measure.map(|_| zero_s + sent.log.start().as_secs_f64());
-                    let tables = sent.log.series("flow", 0, Way::Out).into_iter().map(Table::of).collect();
+                    let tables = sent.log.series("flow", 0, log::Direction::Out).into_iter().map(Table::of).collect();
                     let well = matches!(sent.ended, flow::Ended::Time | flow::Ended::Bytes | flow::Ended::Stopped);
                     Half { row, end_s, began_s, wire_bytes, tables, ended, well, ..Half::default() }
                 }
@@ -181,15 +181,14 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
             }
             let mut each = |_| {
                 // setting it has succeeded once
-                let _ = window.map(|window| tcp_info::set_most_window(stream, window));
+                let _ = window.map(|window| tcp_info::set_window_clamp(stream, window));
                 go_on()
             };
             let longest = offer.measure.map_or(length + Span::from_secs(20), |measure| measure.to());
             let measured_from = offer.measure.map(|measure| measure.from());
-            let most_rate = Some(limit);
+            let max_rate = Some(limit);
             let begins = offer.spec.start();
-            let options =
-                Receiving { begins, longest: Some(longest), measured_from, most_rate, ..Receiving::default() };
+            let options = Receiving { begins, longest: Some(longest), measured_from, max_rate, ..Receiving::default() };
             match flow::receive(stream, &options, Clock::start(), &mut each) {
                 Err(error) => failed(&error.to_string()),
                 Ok(received) => {

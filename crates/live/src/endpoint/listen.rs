@@ -17,7 +17,7 @@ use crate::session::reports::is_rtcp;
 use crate::session::{EcnBits, Family, Outbox};
 use paceline_control::{Profile, RtpFeedback, RtpSettings};
 use paceline_flow::rtp::{
-    FeedbackConfig, FeedbackFormat, Heard, HeardStream, LISTENER_SHARE, MinInterval, RtpConfig, RtpListener,
+    FeedbackConfig, FeedbackFormat, LISTENER_SHARE, MinInterval, ReceivedPacket, ReceivedStream, RtpConfig, RtpListener,
 };
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::Extra;
@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Interval at which the watch is updated and checked for a stop.
-const LOOK: Span = Span::from_millis(100);
+const WATCH_INTERVAL: Span = Span::from_millis(100);
 /// Interval between rows of the recordings.
 const EVERY: Span = Span::from_millis(200);
 /// A sender that is silent for this long counts as gone.
@@ -141,7 +141,7 @@ struct Listening {
     chosen: Option<IpAddr>,
     /// When the first packet of all arrived.
     begin: Time,
-    strangers: u64,
+    other_packets: u64,
     garbage: u64,
     out: Reports,
     /// When the next row of the recordings is due.
@@ -179,7 +179,7 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
         senders: Vec::new(),
         chosen: None,
         begin: Time::ZERO,
-        strangers: 0,
+        other_packets: 0,
         garbage: 0,
         out: Reports::default(),
         row: Time::NEVER,
@@ -195,10 +195,11 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
 #[must_use]
 pub fn config(feedback: Option<FeedbackFormat>) -> RtpConfig {
     let format = feedback.unwrap_or_default();
-    let told = FeedbackConfig { format, share: Some(LISTENER_SHARE), reduced: true, ..FeedbackConfig::PLAIN };
+    let feedback_config =
+        FeedbackConfig { format, share: Some(LISTENER_SHARE), reduced: true, ..FeedbackConfig::PLAIN };
     let settings = RtpSettings {
         feedback: if feedback.is_some() { RtpFeedback::Arrivals } else { RtpFeedback::Reports },
-        feedback_config: told,
+        feedback_config,
         ..RtpSettings::default()
     };
     let mut config = RtpConfig::new(Profile::Rfc, settings);
@@ -211,11 +212,11 @@ pub fn config(feedback: Option<FeedbackFormat>) -> RtpConfig {
 impl Listening {
     fn run(&mut self, watch: &ListenWatch) -> io::Result<&'static str> {
         let mut waiter = Waiter::new(self.clock)?.without_spin();
-        let mut look = self.clock.now();
+        let mut next_watch = self.clock.now();
         loop {
             let now = self.clock.now();
-            if now >= look {
-                look = now + LOOK;
+            if now >= next_watch {
+                next_watch = now + WATCH_INTERVAL;
                 self.show(now, watch);
                 if watch.stop.load(Ordering::Relaxed) {
                     self.leave(now)?;
@@ -234,10 +235,11 @@ impl Listening {
                 (0..self.ports.len()).try_for_each(|port| self.receive(port))?;
                 self.record_until(now);
             }
-            let due = self.heard().iter().map(|sender| sender.listener.next_wake()).min().unwrap_or(Time::NEVER);
+            let due =
+                self.senders_of_host().iter().map(|sender| sender.listener.next_wake()).min().unwrap_or(Time::NEVER);
             let wanted = [&self.ports[0], &self.ports[1]];
             let mut fds = wanted.map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
-            waiter.wait(&mut fds, due.min(look).min(self.row))?;
+            waiter.wait(&mut fds, due.min(next_watch).min(self.row))?;
             let ready = fds.each_ref().map(readable);
             for (at, ready) in ready.into_iter().enumerate() {
                 if ready {
@@ -245,7 +247,7 @@ impl Listening {
                 }
             }
             let now = self.clock.now();
-            for at in 0..self.heard().len() {
+            for at in 0..self.senders_of_host().len() {
                 if self.senders[at].listener.next_wake() <= now {
                     self.senders[at].listener.on_timer(now, &mut self.out);
                     self.send(at)?;
@@ -260,7 +262,7 @@ impl Listening {
             return (self.options.lasts.is_some_and(|lasts| now.since(Time::ZERO) >= lasts)).then_some("nothing came");
         }
         let last = self.streams().map(|stream| stream.last).max()?;
-        let mut valid = self.heard().iter().filter(|sender| sender.listener.is_valid());
+        let mut valid = self.senders_of_host().iter().filter(|sender| sender.listener.is_valid());
         if self.options.lasts.is_some_and(|lasts| now.since(self.begin) >= lasts) {
             Some("done")
         } else if valid.all(|sender| sender.listener.has_left()) {
@@ -271,7 +273,7 @@ impl Listening {
     }
 
     fn leave(&mut self, now: Time) -> io::Result<()> {
-        (0..self.heard().len()).try_for_each(|at| {
+        (0..self.senders_of_host().len()).try_for_each(|at| {
             self.senders[at].listener.leave(now, &mut self.out);
             self.send(at)
         })
@@ -308,21 +310,21 @@ impl Listening {
         };
         let known = self.senders.iter().position(|sender| sender.from == from);
         let Some(at) = known.or_else(|| self.join(from, &data)) else {
-            self.strangers += 1;
+            self.other_packets += 1;
             return None;
         };
         let size = wire(from, bytes);
         let payload = u16::try_from(payload.len()).unwrap_or(u16::MAX);
-        let packet = Heard { data: &data, size, payload, flags: ecn.flags() };
+        let packet = ReceivedPacket { data: &data, size, payload, flags: ecn.flags() };
         self.senders[at].listener.on_data(time, packet, &mut self.out);
         if self.chosen.is_none() && self.senders[at].listener.is_valid() {
             self.chosen = Some(from.ip());
             let others = self.senders.extract_if(.., |sender| sender.from.ip() != from.ip());
-            self.strangers += others.map(|sender| sender.packets()).sum::<u64>();
+            self.other_packets += others.map(|sender| sender.packets()).sum::<u64>();
             self.begin = self.streams().map(|stream| stream.first).min().unwrap_or(time);
             self.row = self.begin + EVERY;
         }
-        self.heard().iter().position(|sender| sender.from == from)
+        self.senders_of_host().iter().position(|sender| sender.from == from)
     }
 
     /// Adds an address that has not sent before; `None` if it belongs to a host other than the chosen one, or is one
@@ -334,8 +336,8 @@ impl Listening {
         }
         if self.senders.len() == MAX_SENDERS {
             // single packets from many addresses must not keep out a sender of more
-            let least = self.senders.iter().position(|sender| !sender.listener.is_valid())?;
-            self.strangers += self.senders.remove(least).packets();
+            let unproven = self.senders.iter().position(|sender| !sender.listener.is_valid())?;
+            self.other_packets += self.senders.remove(unproven).packets();
         }
         // the reporter's SSRC is random, since it must be unique
         let seed = self.clock.unix_at_zero() ^ u64::from(data.ssrc.0) << 32 ^ u64::from(from.port());
@@ -359,7 +361,7 @@ impl Listening {
         let is_apart = |sender: &Sender| !(0..=1).contains(&from.port().wrapping_sub(sender.from.port()));
         let named = self.senders.iter_mut().filter(|sender| is_its(sender));
         let Some(sender) = named.min_by_key(|sender| is_apart(sender)) else {
-            self.strangers += 1;
+            self.other_packets += 1;
             return;
         };
         sender.control = Some((from, shared));
@@ -394,12 +396,12 @@ impl Listening {
     }
 
     /// The ports of the chosen host.
-    fn heard(&self) -> &[Sender] {
+    fn senders_of_host(&self) -> &[Sender] {
         if self.chosen.is_some() { &self.senders } else { &[] }
     }
 
-    fn streams(&self) -> impl Iterator<Item = &HeardStream> {
-        self.heard().iter().flat_map(|sender| sender.listener.streams())
+    fn streams(&self) -> impl Iterator<Item = &ReceivedStream> {
+        self.senders_of_host().iter().flat_map(|sender| sender.listener.streams())
     }
 
     fn show(&self, now: Time, watch: &ListenWatch) {

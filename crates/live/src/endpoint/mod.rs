@@ -35,7 +35,7 @@ pub mod udp;
 mod worlds;
 
 pub use channel::Key;
-pub use client::{SendError, SendOptions, SendWatch, Wanted, send};
+pub use client::{RequestedFlow, SendError, SendOptions, SendWatch, send};
 pub use listen::{ListenOptions, ListenWatch, listen};
 pub use numbers::Numbers;
 pub use outcome::LiveRun;
@@ -43,4 +43,4 @@ pub use rtp::{RtpTarget, send_rtp};
 pub use server::{ServeOptions, Server};
 
 /// Receives log lines.
-pub type Words = Box<dyn Fn(&str) + Send + Sync>;
+pub type LogSink = Box<dyn Fn(&str) + Send + Sync>;

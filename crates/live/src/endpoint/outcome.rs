@@ -1,6 +1,6 @@
 //! Result of a client's run: the halves of its flows joined into tables, and notes about the run.
 
-use super::client::{SendOptions, Wanted};
+use super::client::{RequestedFlow, SendOptions};
 use super::control::Direction;
 use super::half::{Half, joined, recordings};
 use crate::host::HostReport;
@@ -69,11 +69,11 @@ pub struct FlowNotes {
 
 impl FlowNotes {
     /// The notes about a flow with these two halves.
-    pub(super) fn of(wanted: &Wanted, sender: &Half, receiver: &Half) -> FlowNotes {
+    pub(super) fn of(requested: &RequestedFlow, sender: &Half, receiver: &Half) -> FlowNotes {
         let both = |of: fn(&Half) -> u64| of(sender).saturating_add(of(receiver));
         FlowNotes {
-            flow: wanted.name.clone(),
-            instance: wanted.instance,
+            flow: requested.name.clone(),
+            instance: requested.instance,
             sender_ended: sender.ended.clone(),
             receiver_ended: receiver.ended.clone(),
             well: sender.well && receiver.well,
@@ -100,40 +100,40 @@ pub(super) fn results(
     let (mut rows, mut series, mut streams, mut flows) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let nothing = Half { ended: unknown, ..Half::default() };
     let mut end = 0.0f64;
-    for ((wanted, near), far) in options.flows.iter().zip(near).zip(far) {
+    for ((requested, near), far) in options.flows.iter().zip(near).zip(far) {
         let (near, far) = (near.as_ref().unwrap_or(&nothing), far.as_ref().unwrap_or(&nothing));
-        let (sender, receiver, from, to) = match wanted.offer.direction {
+        let (sender, receiver, from, to) = match requested.offer.direction {
             Direction::Forward => (near, far, "here", options.host.as_str()),
             Direction::Reverse => (far, near, options.host.as_str(), "here"),
         };
-        let from_s = wanted.offer.measure.map_or(0.0, |measure| measure.from().as_secs_f64());
+        let from_s = requested.offer.measure.map_or(0.0, |measure| measure.from().as_secs_f64());
         let mut receiver = receiver.clone();
         if options.beginning.is_some() {
             receiver.align_delays(sender); // the path below runs on this machine, and so does the other end
         }
         let receiver = &receiver;
-        let mut row = joined(sender, receiver, from_s, wanted.offer.spec.for_ms as f64 / 1e3);
-        (row.flow, row.instance, row.group) = (wanted.name.clone(), wanted.instance, wanted.name.clone());
+        let mut row = joined(sender, receiver, from_s, requested.offer.spec.for_ms as f64 / 1e3);
+        (row.flow, row.instance, row.group) = (requested.name.clone(), requested.instance, requested.name.clone());
         (row.from, row.to) = (from.to_owned(), to.to_owned());
         if row.cc.is_empty() {
             (row.cc, row.app, row.profile) = (near.row.cc.clone(), near.row.app.clone(), near.row.profile.clone());
         }
-        if wanted.offer.kernel.is_some() {
+        if requested.offer.kernel.is_some() {
             row.app = BULK.to_owned(); // its socket does not know
         }
         end = end.max(near.end_s);
-        series.extend(recordings(sender, receiver, &wanted.name, wanted.instance));
+        series.extend(recordings(sender, receiver, &requested.name, requested.instance));
         if let Some(stream) = &receiver.stream {
             let mut stream = stream.clone();
-            (stream.flow, stream.instance) = (wanted.name.clone(), wanted.instance);
+            (stream.flow, stream.instance) = (requested.name.clone(), requested.instance);
             streams.push(stream);
         }
-        flows.push(FlowNotes::of(wanted, sender, receiver));
+        flows.push(FlowNotes::of(requested, sender, receiver));
         rows.push(row);
     }
     let mut summary = LiveSummary::new("live", Time::from_secs_f64(end), rows);
     summary.streams = streams;
-    let longest = options.flows.iter().map(|wanted| wanted.offer.spec.for_ms).max().unwrap_or(0);
+    let longest = options.flows.iter().map(|requested| requested.offer.spec.for_ms).max().unwrap_or(0);
     summary.duration_s = Some(longest as f64 / 1e3);
     LiveRun { output: LiveOutput { summary, series }, notes: Notes { server: server.to_string(), host, flows } }
 }
@@ -167,7 +167,7 @@ mod tests {
         use crate::session::{Family, FlowSpec, ForeignSchemes};
         let (settings, foreign) = (Vec::new(), ForeignSchemes::default());
         let spec = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None, foreign };
-        let flows = [Some("cubic".to_owned()), None].map(|kernel| Wanted {
+        let flows = [Some("cubic".to_owned()), None].map(|kernel| RequestedFlow {
             name: "a".to_owned(),
             instance: 0,
             offer: Offer { spec: spec.clone(), direction: Direction::Reverse, kernel, measure: None },

@@ -113,20 +113,20 @@ fn sound(table: &Table) -> Result<(), String> {
     let (name, columns) = (peer_text(&table.table), &table.columns);
     let mut seen = BTreeSet::new();
     for (column, Numbers(values)) in columns {
-        let whose = || format!("table {name}, column {}", peer_text(column));
+        let place = || format!("table {name}, column {}", peer_text(column));
         // one-way delay columns are recognised here, and dropped later
         if OWN.contains(&column.as_str()) || !(is_column(column) || column.starts_with("owd_")) {
-            return Err(format!("{}: there is no such column", whose()));
+            return Err(format!("{}: there is no such column", place()));
         }
         if !seen.insert(column) {
-            return Err(format!("{} stands there twice", whose()));
+            return Err(format!("{} stands there twice", place()));
         }
         if values.len() != columns[0].1.0.len() {
-            return Err(format!("{} has {} rows, the first column {}", whose(), values.len(), columns[0].1.0.len()));
+            return Err(format!("{} has {} rows, the first column {}", place(), values.len(), columns[0].1.0.len()));
         }
         // NaN was null in the message
         if let Some(value) = values.iter().find(|value| value.abs() > FURTHEST) {
-            return Err(format!("{}: {value:e}", whose()));
+            return Err(format!("{}: {value:e}", place()));
         }
     }
     Ok(())

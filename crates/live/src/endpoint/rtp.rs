@@ -4,7 +4,7 @@
 //! reports must contain, and when the flow ends because there are none. RTP and RTCP have one socket each, at both
 //! ends.
 
-use super::client::{SendError, SendWatch, Wanted, ended_by};
+use super::client::{RequestedFlow, SendError, SendWatch, ended_by};
 use super::driver::{Driver, NewFlow, Running};
 use super::half::{Half, Table, joined, recordings};
 use super::numbers::Numbers;
@@ -22,7 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A receiver of plain RTP.
 #[derive(Clone, Debug)]
@@ -47,12 +47,12 @@ pub struct RtpTarget {
 /// [`SendError`]. A flow that ends badly is not an error: the results say how it ended.
 pub fn send_rtp(
     target: &RtpTarget,
-    wanted: &Wanted,
+    requested: &RequestedFlow,
     logs: Option<PathBuf>,
     watch: &SendWatch,
 ) -> Result<LiveRun, SendError> {
     let address = resolved(target)?;
-    let mut flow = wanted.offer.spec.clone();
+    let mut flow = requested.offer.spec.clone();
     flow.family = if address.is_ipv6() { Family::V6 } else { Family::V4 };
     let rtp = Some(target.peer);
     let connection = 0;
@@ -62,7 +62,7 @@ pub fn send_rtp(
     let clock = Clock::start();
     let ports = bound(target, address, clock)?;
     let rtcp = Some((1, SocketAddr::new(address.ip(), target.rtcp_port)));
-    let log = logs.map(|folder| folder.join(format!("{}-{}.events", wanted.name, wanted.instance)));
+    let log = logs.map(|folder| folder.join(format!("{}-{}.events", requested.name, requested.instance)));
     let before = HostState::now().ok();
     let Running { thread, handle, outcomes } = Driver::spawn(clock, ports)?;
     let (measure, charge, only) = (None, None, address.ip());
@@ -84,7 +84,7 @@ pub fn send_rtp(
         handle.quit();
         return Err(SendError::Flow(why));
     }
-    watch.begin(&handle, std::slice::from_ref(wanted));
+    watch.begin(&handle, std::slice::from_ref(requested));
     let mut stopped = false;
     let mut half = loop {
         match outcomes.try_recv() {
@@ -100,14 +100,14 @@ pub fn send_rtp(
             stopped = true;
             handle.stop(0);
         }
-        rest(LOOK);
+        rest(POLL_INTERVAL);
     };
     handle.quit();
     if let Ok(Err(error)) = thread.join() {
         half.failed(&ended_by(error)?);
     }
     let host = before.and_then(|before| HostReport::since(before).ok());
-    Ok(results(target, wanted, address, host, half))
+    Ok(results(target, requested, address, host, half))
 }
 
 fn resolved(target: &RtpTarget) -> Result<SocketAddr, SendError> {
@@ -150,8 +150,14 @@ fn bound(target: &RtpTarget, to: SocketAddr, clock: Clock) -> Result<Vec<UdpPort
 }
 
 /// The result: what the sender knows, and what the reports say about the receiver.
-fn results(target: &RtpTarget, wanted: &Wanted, address: SocketAddr, host: Option<HostReport>, near: Half) -> LiveRun {
-    let for_s = wanted.offer.spec.for_ms as f64 / 1e3;
+fn results(
+    target: &RtpTarget,
+    requested: &RequestedFlow,
+    address: SocketAddr,
+    host: Option<HostReport>,
+    near: Half,
+) -> LiveRun {
+    let for_s = requested.offer.spec.for_ms as f64 / 1e3;
     // the column of the sending rate is placed beside one of receiving
     let sending = near.tables.iter().find(|table| table.table == SENDING);
     let times = sending.and_then(|table| table.columns.iter().find(|(name, _)| name == "time_s"));
@@ -168,9 +174,9 @@ fn results(target: &RtpTarget, wanted: &Wanted, address: SocketAddr, host: Optio
     // duplicates offset losses in the count
     let lost = reported.map(|reported| u64::try_from(reported.lost).unwrap_or(0).min(reported.expected));
     let row = FlowRow {
-        flow: wanted.name.clone(),
-        instance: wanted.instance,
-        group: wanted.name.clone(),
+        flow: requested.name.clone(),
+        instance: requested.instance,
+        group: requested.name.clone(),
         from: "here".to_owned(),
         to: target.host.clone(),
         goodput_bps: f64::NAN,
@@ -185,10 +191,10 @@ fn results(target: &RtpTarget, wanted: &Wanted, address: SocketAddr, host: Optio
         ended: Some(near.ended.clone()),
         ..joined(&near, &far, 0.0, for_s)
     };
-    let series = recordings(&near, &far, &wanted.name, wanted.instance);
+    let series = recordings(&near, &far, &requested.name, requested.instance);
     let mut summary = LiveSummary::new("live", Time::from_secs_f64(near.end_s), vec![row]);
     summary.duration_s = Some(for_s);
-    let flows = vec![FlowNotes::of(wanted, &near, &far)];
+    let flows = vec![FlowNotes::of(requested, &near, &far)];
     LiveRun { output: LiveOutput { summary, series }, notes: Notes { server: address.to_string(), host, flows } }
 }
 
@@ -213,12 +219,12 @@ mod tests {
             foreign: ForeignSchemes::default(),
         };
         let offer = Offer { spec, direction: Direction::Forward, kernel: None, measure: None };
-        let wanted = Wanted { name: "lda-plus".to_owned(), instance: 0, offer };
+        let requested = RequestedFlow { name: "lda-plus".to_owned(), instance: 0, offer };
         let row = |reported: Option<Reported>| {
             let row = FlowRow { packets_sent: Some(100), send_rate_bps: Some(64e3), ..FlowRow::default() };
             let mut near = Half { row, reported, end_s: 16.0, ..Half::default() };
             near.end(End::NoReports, true);
-            let run = results(&target, &wanted, "127.0.0.1:5004".parse().unwrap(), None, near);
+            let run = results(&target, &requested, "127.0.0.1:5004".parse().unwrap(), None, near);
             assert!(!run.notes.flows[0].well && run.notes.flows[0].reported == reported);
             run.output.summary.flows.into_iter().next().unwrap()
         };

@@ -6,12 +6,12 @@
 
 use super::budget::{self, Budget, Charge, Net, Portion};
 use super::channel::{Channel, Key, PATIENCE};
-use super::client_resources::{Look, Open, Stranger, Strangers};
+use super::client_resources::{Open, PendingConnection, PendingConnections, ValidationPermit};
 use super::control::{self, Answer, ClientMessage, Direction, MAX_FLOWS, MAX_REQUEST, Offer, ServerMessage};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
-use super::tries::{Seldom, Tries};
-use super::{Words, kernel, terms};
+use super::tries::{LogRateLimiter, Tries};
+use super::{LogSink, kernel, terms};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::peer_text::peer_text;
@@ -35,7 +35,7 @@ use std::time::Duration;
 /// Time limit for a client to read a flow's result.
 const READS: Duration = Duration::from_secs(60);
 /// Polling interval of waiting threads.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const LOOK_TIMESPEC: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// A flow may exceed its duration by this time.
 const GRACE: Duration = Duration::from_secs(30);
@@ -78,17 +78,17 @@ pub(super) struct Shared {
     next: AtomicU64,
     pub(super) budget: Arc<Budget>,
     /// Connections that have not agreed on flows yet.
-    pub(super) strangers: Mutex<Strangers>,
+    pub(super) pending_connections: Mutex<PendingConnections>,
     pub(super) tries: Mutex<Tries>,
     /// Log limiters: for wrong keys, for failed connections, for flows.
-    pub(super) of_keys: Mutex<Seldom>,
-    of_strangers: Mutex<Seldom>,
-    of_flows: Mutex<Seldom>,
+    pub(super) wrong_key_limiter: Mutex<LogRateLimiter>,
+    failure_limiter: Mutex<LogRateLimiter>,
+    flow_limiter: Mutex<LogRateLimiter>,
     /// Clients whose requests are being validated, and a signal at the end of each validation.
-    pub(super) looks: Mutex<BTreeSet<Net>>,
-    pub(super) looked: Condvar,
+    pub(super) validating: Mutex<BTreeSet<Net>>,
+    pub(super) validated: Condvar,
     pub(super) over: AtomicBool,
-    pub(super) say: Words,
+    pub(super) say: LogSink,
 }
 
 /// A kernel-TCP flow that waits for its connection.
@@ -115,7 +115,7 @@ impl Server {
     ///
     /// # Errors
     /// The system call that failed.
-    pub fn start(options: ServeOptions, say: Words) -> io::Result<Server> {
+    pub fn start(options: ServeOptions, say: LogSink) -> io::Result<Server> {
         let clock = Clock::start();
         let listener = TcpListener::bind(options.bind)
             .map_err(|error| io::Error::new(error.kind(), format!("bind(2) of TCP {}: {error}", options.bind)))?;
@@ -130,7 +130,7 @@ impl Server {
             Some(_) => Budget::of_one(Portion { sessions, memory: u64::MAX }),
             None => Budget::new(Portion { sessions, memory: options.max_memory }),
         };
-        let first = options.qlogs.as_ref().map_or(1, |(_, room)| room.first());
+        let first = options.qlogs.as_ref().map_or(1, |(_, quota)| quota.first());
         let shared = Arc::new(Shared {
             options: ServeOptions { bind: bound, ..options },
             clock,
@@ -139,13 +139,13 @@ impl Server {
             tickets: Mutex::default(),
             next: AtomicU64::new(first),
             budget,
-            strangers: Mutex::default(),
+            pending_connections: Mutex::default(),
             tries: Mutex::default(),
-            of_keys: Mutex::new(Seldom::than(1)),
-            of_strangers: Mutex::new(Seldom::than(1)),
-            of_flows: Mutex::new(Seldom::than(FLOW_LINES)),
-            looks: Mutex::default(),
-            looked: Condvar::new(),
+            wrong_key_limiter: Mutex::new(LogRateLimiter::new(1)),
+            failure_limiter: Mutex::new(LogRateLimiter::new(1)),
+            flow_limiter: Mutex::new(LogRateLimiter::new(FLOW_LINES)),
+            validating: Mutex::default(),
+            validated: Condvar::new(),
             over: AtomicBool::new(false),
             say,
         });
@@ -186,7 +186,7 @@ impl Server {
                     let _ = poll(&mut fds, Some(&LOOK_TIMESPEC));
                 }
                 // a client that is gone already, or too many open files: try the next one
-                Err(_) => rest(LOOK),
+                Err(_) => rest(POLL_INTERVAL),
             }
         }
         self.shared.over.store(true, Ordering::Relaxed);
@@ -207,7 +207,7 @@ impl Server {
     fn accept(&self, mut stream: TcpStream, from: SocketAddr) {
         let shared = Arc::clone(&self.shared);
         let ip = from.ip().to_canonical();
-        let Some(stranger) = Stranger::enters(&self.shared, ip, &stream) else {
+        let Some(pending) = PendingConnection::enters(&self.shared, ip, &stream) else {
             // the reason is sent only if it fits in the socket's buffer: do not wait here
             if stream.set_nonblocking(true).is_ok() {
                 let why = "the server has as many clients as it listens to at once; try again later".to_owned();
@@ -215,9 +215,9 @@ impl Server {
             }
             return;
         };
-        // if no thread can be created, the connection is closed and its `Stranger` dropped
+        // if no thread can be created, the connection is closed and its `PendingConnection` dropped
         let _ = thread::Builder::new().name("paceline client".to_owned()).spawn(move || {
-            if let Err(error) = shared.client(stream, ip, stranger)
+            if let Err(error) = shared.client(stream, ip, pending)
                 && error.kind() != io::ErrorKind::UnexpectedEof
             {
                 (shared.say)(&format!("{ip}: {error}"));
@@ -228,7 +228,7 @@ impl Server {
 
 impl Shared {
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn client(&self, stream: TcpStream, ip: IpAddr, stranger: Stranger) -> io::Result<()> {
+    fn client(&self, stream: TcpStream, ip: IpAddr, pending: PendingConnection) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
@@ -238,7 +238,7 @@ impl Shared {
             Err(error) => return self.log_failure(ip, &error),
         };
         // the parsed request is many times the size of its text, so requests are parsed a few at a time
-        let Some(look) = Look::begins(self, ip) else { return Ok(()) };
+        let Some(permit) = ValidationPermit::acquire(self, ip) else { return Ok(()) };
         let (flows, key) = match control::parse(&text) {
             Ok(ClientMessage::Open { mut flows, key }) => {
                 flows.iter_mut().for_each(|offer| offer.spec.foreign = self.options.schemes.clone());
@@ -259,12 +259,12 @@ impl Shared {
             Err(why) => return refuse(&mut stream, &why),
         };
         let refused = terms::refused(&self.options, &flows);
-        drop(look);
+        drop(permit);
         if let Some(why) = refused {
             return refuse(&mut stream, &why);
         }
         let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
-        drop(stranger);
+        drop(pending);
         let served = self.serve(&mut stream, (ip, key), &flows, &charge, Duration::from_millis(longest) + GRACE);
         budget::give_back();
         served
@@ -273,7 +273,7 @@ impl Shared {
     /// Logs an error of a connection, rate-limited because anyone can cause it.
     fn log_failure(&self, ip: IpAddr, error: &io::Error) -> io::Result<()> {
         if error.kind() != io::ErrorKind::UnexpectedEof
-            && let Some(more) = locked(&self.of_strangers).again(self.clock.now())
+            && let Some(more) = locked(&self.failure_limiter).on_event(self.clock.now())
         {
             (self.say)(&format!("{ip}: {error}{more}"));
         }
@@ -282,7 +282,7 @@ impl Shared {
 
     /// Logs the beginning or end of a flow, rate-limited.
     fn say_of_flow(&self, line: &str) {
-        if let Some(more) = locked(&self.of_flows).again(self.clock.now()) {
+        if let Some(more) = locked(&self.flow_limiter).on_event(self.clock.now()) {
             (self.say)(&format!("{line}{more}"));
         }
     }
@@ -364,13 +364,13 @@ impl Shared {
     /// Place for the logs of a flow's connections: named after its client's address and its id, neither of which the
     /// client chooses.
     fn place(&self, id: u64, ip: IpAddr) -> Option<Place> {
-        let (folder, room) = self.options.qlogs.clone()?;
-        if room.is_full() {
+        let (folder, quota) = self.options.qlogs.clone()?;
+        if quota.is_full() {
             self.say_of_flow(&format!("flow {id}: not logged, for {} has all that it may have", folder.display()));
             return None;
         }
         let from = ip.to_canonical().to_string().replace(':', "_");
-        let place = Place { folder, name: format!("{from}-{id}"), quota: Some(room) }.checked();
+        let place = Place { folder, name: format!("{from}-{id}"), quota: Some(quota) }.checked();
         place.inspect_err(|error| self.say_of_flow(&format!("flow {id}: not logged: {error}"))).ok()
     }
 
@@ -394,7 +394,7 @@ impl Shared {
                         if let Some(why) = &outcome.half.log_cut {
                             self.say_of_flow(&format!("flow {}: its log ends before it: {why}", outcome.id));
                         }
-                        if let Some((folder, _)) = self.options.qlogs.as_ref().filter(|(_, room)| room.has_filled()) {
+                        if let Some((folder, _)) = self.options.qlogs.as_ref().filter(|(_, quota)| quota.has_filled()) {
                             (self.say)(&format!(
                                 "{}: no more is logged: it has all that it may have",
                                 folder.display()
@@ -418,7 +418,7 @@ impl Shared {
             if late && clock.now().since(Time::ZERO) > longest + Span::from_secs(30) {
                 return Ok(());
             }
-            match stream.wait(LOOK) {
+            match stream.wait(POLL_INTERVAL) {
                 Ok(0) => gone = true,
                 Ok(_) => match stream.read(MAX_REQUEST, PATIENCE) {
                     Ok(ClientMessage::Stop) => waiting.open.ids.keys().for_each(|id| self.handle.stop(*id)),

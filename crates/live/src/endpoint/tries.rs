@@ -58,32 +58,32 @@ impl Tries {
 
 /// Rate-limits log lines about an event that anyone can cause.
 #[derive(Debug)]
-pub(super) struct Seldom {
+pub(super) struct LogRateLimiter {
     max_lines: u32,
     /// When the period began, and the number of lines logged in it.
     since: Option<Time>,
     logged: u32,
-    unsaid: u64,
+    suppressed: u64,
 }
 
-impl Seldom {
+impl LogRateLimiter {
     /// Allows `max_lines` lines per [`LOG_INTERVAL`].
-    pub(super) fn than(max_lines: u32) -> Seldom {
-        Seldom { max_lines, since: None, logged: 0, unsaid: 0 }
+    pub(super) fn new(max_lines: u32) -> LogRateLimiter {
+        LogRateLimiter { max_lines, since: None, logged: 0, suppressed: 0 }
     }
 
     /// Records the event again; if it is to be logged, returns the text to append.
-    pub(super) fn again(&mut self, now: Time) -> Option<String> {
+    pub(super) fn on_event(&mut self, now: Time) -> Option<String> {
         if self.since.is_none_or(|since| now.since(since) >= LOG_INTERVAL) {
             (self.since, self.logged) = (Some(now), 0);
         }
         if self.logged == self.max_lines {
-            self.unsaid += 1;
+            self.suppressed += 1;
             return None;
         }
         self.logged += 1;
-        let unsaid = std::mem::take(&mut self.unsaid);
-        Some(if unsaid > 0 { format!("; {unsaid} more like this since the last time") } else { String::new() })
+        let suppressed = std::mem::take(&mut self.suppressed);
+        Some(if suppressed > 0 { format!("; {suppressed} more like this since the last time") } else { String::new() })
     }
 }
 
@@ -142,14 +142,14 @@ mod tests {
 
     #[test]
     fn the_log_is_told_seldom() {
-        let mut seldom = Seldom::than(1);
-        assert_eq!(seldom.again(at(1.0)), Some(String::new()));
-        assert!((0..500).all(|_| seldom.again(at(10.9)).is_none()));
-        assert_eq!(seldom.again(at(11.0)).unwrap(), "; 500 more like this since the last time");
-        assert_eq!(seldom.again(at(30.0)), Some(String::new()));
-        let mut more = Seldom::than(3);
-        let said = (0..10).filter(|_| more.again(at(5.0)).is_some()).count();
-        assert_eq!((said, more.again(at(15.0)).as_deref()), (3, Some("; 7 more like this since the last time")));
-        assert!(more.again(at(16.0)).is_some_and(|more| more.is_empty()));
+        let mut limiter = LogRateLimiter::new(1);
+        assert_eq!(limiter.on_event(at(1.0)), Some(String::new()));
+        assert!((0..500).all(|_| limiter.on_event(at(10.9)).is_none()));
+        assert_eq!(limiter.on_event(at(11.0)).unwrap(), "; 500 more like this since the last time");
+        assert_eq!(limiter.on_event(at(30.0)), Some(String::new()));
+        let mut more = LogRateLimiter::new(3);
+        let said = (0..10).filter(|_| more.on_event(at(5.0)).is_some()).count();
+        assert_eq!((said, more.on_event(at(15.0)).as_deref()), (3, Some("; 7 more like this since the last time")));
+        assert!(more.on_event(at(16.0)).is_some_and(|more| more.is_empty()));
     }
 }

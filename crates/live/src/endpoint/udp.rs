@@ -27,7 +27,7 @@ const CONTROL: usize = 128;
 /// Kernel buffer size: a tenth of a second at 300 Mbit/s.
 const BUFFER: usize = 4 << 20;
 /// Maximum distance of a timestamp from now. Beyond it the stamp is ignored: the system's clock was set.
-const BELIEVED: Span = Span::from_secs(1);
+const MAX_STAMP_AGE: Span = Span::from_secs(1);
 
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
@@ -46,7 +46,7 @@ pub struct Incoming<'a> {
 
 /// A received datagram: position and length of its bytes.
 #[derive(Clone, Copy, Debug)]
-struct Came {
+struct Received {
     at: usize,
     len: usize,
     from: SocketAddr,
@@ -68,7 +68,7 @@ pub struct UdpPort {
     /// Buffers for datagrams of any length, if the port accepts them. Most datagrams fit in the buffers above; the
     /// system allocates memory only when it is written to, so these 2 MiB cost nothing until long datagrams arrive.
     wholes: Option<Box<[[u8; WHOLE]; BATCH]>>,
-    came: Vec<Came>,
+    received: Vec<Received>,
     /// Datagrams that the kernel had no room for, or would not send.
     refused: u64,
 }
@@ -183,7 +183,7 @@ impl UdpPort {
             ecn: EcnBits::NotEct,
             buffers,
             wholes: None,
-            came: Vec::new(),
+            received: Vec::new(),
             refused: 0,
         })
     }
@@ -219,7 +219,7 @@ impl UdpPort {
     /// `ConnectionRefused`: nobody listens at the peer. Any other: the socket failed. The kernel also reports the fate
     /// of sent datagrams here; that is not an error.
     pub fn receive(&mut self) -> io::Result<usize> {
-        self.came.clear();
+        self.received.clear();
         // SAFETY: these are plain C structures, for which all zeros are a valid value.
         let (mut names, mut headers): ([sockaddr_storage; BATCH], [mmsghdr; BATCH]) = unsafe { (zeroed(), zeroed()) };
         let mut control = [Control([0; CONTROL]); BATCH];
@@ -263,16 +263,16 @@ impl UdpPort {
             }
             let (ecn, stamp) = said(&header.msg_hdr);
             let time = stamp.map_or(now, |unix| Time(unix.saturating_sub(zero)));
-            let time = if time > now || now.since(time) > BELIEVED { now } else { time };
+            let time = if time > now || now.since(time) > MAX_STAMP_AGE { now } else { time };
             let from = address(name).unwrap_or(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));
-            self.came.push(Came { at, len, from, ecn, time });
+            self.received.push(Received { at, len, from, ecn, time });
         }
         Ok(count as usize)
     }
 
     /// The datagrams that the last [`UdpPort::receive`] read.
     pub fn incoming(&self) -> impl Iterator<Item = Incoming<'_>> {
-        self.came.iter().map(|&Came { at, len, from, ecn, time }| {
+        self.received.iter().map(|&Received { at, len, from, ecn, time }| {
             let bytes = match &self.wholes {
                 Some(wholes) if len > LONGEST => &wholes[at][..len],
                 _ => &self.buffers[at][..len],
@@ -523,9 +523,9 @@ mod tests {
             lens.iter().for_each(|len| assert_eq!(near.send_to(&long[..*len], port.local().unwrap()).unwrap(), *len));
         }
         assert_eq!((whole.receive().unwrap(), own.receive().unwrap()), (lens.len(), lens.len()));
-        let (came, kept): (Vec<_>, Vec<_>) = (whole.incoming().collect(), own.incoming().collect());
-        assert_eq!(came.iter().map(|it| it.bytes.len()).collect::<Vec<_>>(), lens);
-        assert!(came.iter().all(|it| it.bytes == &long[..it.bytes.len()] && it.from == near.local_addr().unwrap()));
+        let (received, kept): (Vec<_>, Vec<_>) = (whole.incoming().collect(), own.incoming().collect());
+        assert_eq!(received.iter().map(|it| it.bytes.len()).collect::<Vec<_>>(), lens);
+        assert!(received.iter().all(|it| it.bytes == &long[..it.bytes.len()] && it.from == near.local_addr().unwrap()));
         assert_eq!(kept.iter().map(|it| it.bytes.len()).collect::<Vec<_>>(), [12, LONGEST, 0, 100]);
         assert!(kept.iter().all(|it| it.bytes == &long[..it.bytes.len()]));
     }

@@ -7,7 +7,7 @@ mod alike;
 mod schemes;
 mod stops;
 
-use super::client::{SendOptions, Wanted};
+use super::client::{RequestedFlow, SendOptions};
 use super::control::{Direction, Measure, Offer};
 use super::driver::NewFlow;
 use super::flow::Flow;
@@ -96,7 +96,7 @@ struct World {
 }
 
 /// A client's request for a scenario's flows, as `paceline.realtime.flows` makes it.
-fn wanted(scenario: &Scenario, seed: u64) -> Vec<Wanted> {
+fn requested(scenario: &Scenario, seed: u64) -> Vec<RequestedFlow> {
     let table: toml::Table = scenario.to_toml().parse().unwrap();
     let duration = |text: &toml::Value| text.as_str().unwrap().parse::<Span>().unwrap();
     let ms = |span: Span| span.0 / 1_000_000;
@@ -128,7 +128,7 @@ fn wanted(scenario: &Scenario, seed: u64) -> Vec<Wanted> {
             };
             let direction = if flow["from"].as_str() == Some(right) { Direction::Reverse } else { Direction::Forward };
             let measure = Some(Measure { from_ms: ms(warmup), to_ms: ms(lasts), every_us: 100_000 });
-            found.push(Wanted {
+            found.push(RequestedFlow {
                 name: name.clone(),
                 instance,
                 offer: Offer { spec, direction, kernel: None, measure },
@@ -147,13 +147,13 @@ fn keys() -> [Keys; 2] {
 }
 
 impl World {
-    fn of(spec: PathSpec, wanted: &[Wanted]) -> World {
+    fn of(spec: PathSpec, requested: &[RequestedFlow]) -> World {
         let path = Path { zero: BEGINS, emulator: Emulator::new(&spec, None, Emulator::MEMORY) };
-        let near = (0..wanted.len()).map(|flow| Wire::of(0, FIRST + flow as u16)).collect();
+        let near = (0..requested.len()).map(|flow| Wire::of(0, FIRST + flow as u16)).collect();
         let mut ends = [Flows::new(near), Flows::new(vec![Wire::of(1, SERVER)])];
         let (server, keys) = (ends[1].ports[0].from, keys());
         let limit = Some((Rate::from_bps(1_000_000_000).0 / 8) as u32);
-        for (id, Wanted { offer, .. }) in wanted.iter().enumerate() {
+        for (id, RequestedFlow { offer, .. }) in requested.iter().enumerate() {
             let forward = offer.direction == Direction::Forward;
             // start the server's end first, as it is in reality once it has answered
             for end in [1, 0] {
@@ -184,7 +184,7 @@ impl World {
                 ends[end].enters(Flow::new(new).unwrap_or_else(|why| panic!("{why}")), BEGINS);
             }
         }
-        let none = || wanted.iter().map(|_| None).collect();
+        let none = || requested.iter().map(|_| None).collect();
         World { spec, paths: vec![path], ends, halves: [none(), none()], marked: [0; 2], now: BEGINS }
     }
 
@@ -251,7 +251,7 @@ impl World {
             let from = SocketAddr::from((HOSTS[1 - side as usize], header.source_port));
             let port = usize::from(if side == End::Near { header.destination_port - FIRST } else { 0 });
             // the other end of an ended flow may continue for a while
-            let Some(at) = flows.whose(port, from, udp.payload()) else { continue };
+            let Some(at) = flows.flow_of(port, from, udp.payload()) else { continue };
             flows.datagram(at, self.now, from, ecn, udp.payload());
             self.flush();
         }
@@ -263,14 +263,14 @@ fn emulate(text: &str, seed: u64) -> Ran {
     let document = Document::parse(text, "world.toml").unwrap_or_else(|error| panic!("{error}"));
     let scenario = checked(text);
     let spec = PathSpec::of_run(document, &Folder::Profiles, Some(seed), Some(FIRST)).unwrap();
-    let flows = wanted(&scenario, seed);
+    let flows = requested(&scenario, seed);
     let mut world = World::of(spec, &flows);
     world.run();
     let path = world.paths.last_mut().unwrap();
     let dropped = End::BOTH.map(|side| path.emulator.counts(side).dropped());
     let lost = path.emulator.take_lost();
-    let began = flows.iter().enumerate().map(|(flow, wanted)| {
-        let sender = &world.halves[usize::from(wanted.offer.direction == Direction::Reverse)][flow];
+    let began = flows.iter().enumerate().map(|(flow, requested)| {
+        let sender = &world.halves[usize::from(requested.offer.direction == Direction::Reverse)][flow];
         let began = sender.as_ref().and_then(|half| half.began_s).expect("its data began");
         Time::ZERO + Time::from_secs_f64(began).since(path.zero)
     });

@@ -16,20 +16,20 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 /// While this exists, this process is the interface's only gateway.
 #[derive(Debug)]
-pub(super) struct Alone {
+pub(super) struct InterfaceLock {
     _socket: Option<OwnedFd>,
     _file: Option<OwnedFd>,
 }
 
 /// Listen backlog: number of processes that may query the holder at the same time.
-const ASKING: i32 = 64;
+const LISTEN_BACKLOG: i32 = 64;
 /// Lock file with one byte per interface and network namespace. It is never removed, because another gateway could
 /// still hold a removed file.
 const LOCKS: &str = "/run/paceline-gateway.lock";
 
-impl Alone {
+impl InterfaceLock {
     /// Claims an interface.
-    pub(super) fn on(interface: &Interface) -> Result<Alone, GatewayError> {
+    pub(super) fn on(interface: &Interface) -> Result<InterfaceLock, GatewayError> {
         let failed = |error: Errno| GatewayError::System { what: "claiming the interface", error: error.into() };
         let running = |process| Err(GatewayError::Running { name: interface.name.clone(), process });
         let name = format!("paceline-gateway-{}", interface.index);
@@ -48,9 +48,9 @@ impl Alone {
             return running(None);
         }
         if let Some(socket) = &socket {
-            rustix::net::listen(socket, ASKING).map_err(failed)?;
+            rustix::net::listen(socket, LISTEN_BACKLOG).map_err(failed)?;
         }
-        Ok(Alone { _socket: socket, _file: file.ok().flatten() })
+        Ok(InterfaceLock { _socket: socket, _file: file.ok().flatten() })
     }
 }
 

@@ -214,7 +214,7 @@ impl Registry {
 fn patience(state: &FlowState) -> u64 {
     if state.is_closed() {
         ENDED
-    } else if state.flags & flag::VOUCHED != 0 {
+    } else if state.flags & flag::VALIDATED != 0 {
         SILENT
     } else if state.scale().is_some() {
         OPENED
@@ -243,7 +243,7 @@ mod tests {
             bytes,
             ack,
             highest: 50_000 + ack,
-            flags: flag::BOTH | flag::DATA | flag::ACK | flag::VOUCHED,
+            flags: flag::BOTH | flag::DATA | flag::ACK | flag::VALIDATED,
             window: 60_000,
             segment: 1000,
             wan_rtt: 20_000,

@@ -1,7 +1,7 @@
 //! A running gateway: it polls the queue every few milliseconds, sets windows once per interval, and renews the data
 //! path's deadline. Start with [`run`].
 
-use super::alone::Alone;
+use super::alone::InterfaceLock;
 use super::bpf::attach::{DataPath, Hook, clear_leftovers};
 use super::delay::{DelayFrom, Queue, clear_leftover};
 use super::error::GatewayError;
@@ -44,7 +44,7 @@ impl GatewayOptions {
 }
 
 /// Interval at which the process renews the data path's deadline.
-const SIGN: Span = Span::from_millis(100);
+const DEADLINE_RENEWAL: Span = Span::from_millis(100);
 
 // linux/if_arp.h
 const ARPHRD_ETHER: u16 = 1;
@@ -91,7 +91,7 @@ struct Gateway<'a> {
     netlink: Netlink,
     lan: Interface,
     // Dropped last.
-    _alone: Alone,
+    _interface_lock: InterfaceLock,
 }
 
 impl<'a> Gateway<'a> {
@@ -106,7 +106,7 @@ impl<'a> Gateway<'a> {
             netlink.interface(wan)?;
         }
         let header = link_header(&lan)?;
-        let alone = Alone::on(&lan)?;
+        let interface_lock = InterfaceLock::on(&lan)?;
         let cleared = clear_leftovers(lan.index)? + usize::from(clear_leftover(lan.index)?);
         let path = DataPath::load(header)?;
         // A dry run creates no shaper.
@@ -138,7 +138,7 @@ impl<'a> Gateway<'a> {
             before,
             netlink,
             lan,
-            _alone: alone,
+            _interface_lock: interface_lock,
         };
         gateway.live()?;
         Ok(gateway)
@@ -154,7 +154,7 @@ impl<'a> Gateway<'a> {
         let end = self.options.duration.map_or(Time::NEVER, |duration| Time::ZERO + duration);
         let interval = self.law.interval();
         let step = self.delay_from.step().min(interval);
-        let (mut look, mut sign, mut decide) = (Time::ZERO, Time::ZERO, Time::ZERO + interval);
+        let (mut look, mut renewal, mut decide) = (Time::ZERO, Time::ZERO, Time::ZERO + interval);
         while !stop.is_stopped() {
             let now = self.clock.now();
             if now >= end {
@@ -172,15 +172,15 @@ impl<'a> Gateway<'a> {
                 // Missed intervals (of a stopped process) are skipped.
                 decide = if now >= decide + interval { now + interval } else { decide + interval };
             }
-            if now >= sign {
+            if now >= renewal {
                 self.live()?;
                 if !self.netlink.is_there(self.lan.index)? {
                     return Err(GatewayError::Gone { name: self.lan.name.clone() });
                 }
-                sign = now + SIGN;
+                renewal = now + DEADLINE_RENEWAL;
             }
             let mut fds = [PollFd::new(stop, PollFlags::IN)];
-            let waited = self.waiter.wait(&mut fds, look.min(sign).min(decide).min(end));
+            let waited = self.waiter.wait(&mut fds, look.min(renewal).min(decide).min(end));
             waited.map_err(|error| GatewayError::System { what: "ppoll(2)", error })?;
         }
         Ok(())

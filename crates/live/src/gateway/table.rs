@@ -1,6 +1,6 @@
 //! The state shared by the data path and the gateway's process: the layout of the maps' keys and values.
 //!
-//! Only the data path writes `flows` and `strangers`, only the process writes `clamps` and `control`, so neither
+//! Only the data path writes `flows` and `unvalidated`, only the process writes `clamps` and `control`, so neither
 //! overwrites the other's data. Times are CLOCK_MONOTONIC in nanoseconds; sequence numbers and windows are those of RFC
 //! 9293.
 
@@ -91,10 +91,10 @@ pub mod flag {
     pub const RST: u32 = 1 << 8;
     /// A SYN's options are damaged, too many to parse, or differ from an earlier SYN's (so the scale is unknown); or
     /// all segments carry a digest: the windows must not be changed.
-    pub const ODD: u32 = 1 << 9;
+    pub const UNMODIFIABLE: u32 = 1 << 9;
     /// The station has acknowledged data that passed here: a spoofer who sees one direction alone could not have done
     /// so.
-    pub const VOUCHED: u32 = 1 << 10;
+    pub const VALIDATED: u32 = 1 << 10;
     /// The flags that end a connection.
     pub const ENDED: u32 = LAN_FIN | REMOTE_FIN | RST;
     /// Both SYNs.
@@ -157,7 +157,7 @@ impl FlowState {
     /// digest.
     #[must_use]
     pub fn scale(&self) -> Option<u32> {
-        if self.flags & flag::BOTH != flag::BOTH || self.flags & flag::ODD != 0 {
+        if self.flags & flag::BOTH != flag::BOTH || self.flags & flag::UNMODIFIABLE != 0 {
             return None;
         }
         Some(if self.flags & flag::SCALED == flag::SCALED { self.shift } else { 0 })
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(state.scale(), Some(0), "the remote end does not scale, so nobody does");
         state.flags |= flag::REMOTE_SCALE;
         assert_eq!(state.scale(), Some(7));
-        state.flags |= flag::ODD;
+        state.flags |= flag::UNMODIFIABLE;
         assert_eq!(state.scale(), None);
     }
 

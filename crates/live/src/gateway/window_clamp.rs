@@ -4,7 +4,7 @@
 //! programs. Frames begin with an IP header and may have any content. Start with [`WindowClamp::forward`] and
 //! [`WindowClamp::back`].
 
-use super::bpf::attach::{FLOWS, STRANGERS};
+use super::bpf::attach::{FLOWS, UNVALIDATED};
 use super::bpf::program::{Direction, EXTENSIONS, LARGEST_SHIFT, OPTIONS, SIGNED};
 use super::table::{Control, Counter, FlowState, Key, flag};
 use std::collections::BTreeMap;
@@ -37,8 +37,8 @@ enum Parsed {
 #[derive(Debug, Default)]
 pub struct WindowClamp {
     flows: BTreeMap<Key, FlowState>,
-    /// Connections without [`flag::VOUCHED`].
-    strangers: BTreeMap<Key, FlowState>,
+    /// Connections without [`flag::VALIDATED`].
+    unvalidated: BTreeMap<Key, FlowState>,
     clamps: BTreeMap<Key, u32>,
     /// Settings, with a deadline.
     pub control: Control,
@@ -55,12 +55,12 @@ impl WindowClamp {
     /// The state of a connection.
     #[must_use]
     pub fn flow(&self, key: &Key) -> Option<&FlowState> {
-        self.flows.get(key).or_else(|| self.strangers.get(key))
+        self.flows.get(key).or_else(|| self.unvalidated.get(key))
     }
 
     /// All connections.
     pub fn flows(&self) -> impl Iterator<Item = (&Key, &FlowState)> {
-        self.strangers.iter().chain(&self.flows)
+        self.unvalidated.iter().chain(&self.flows)
     }
 
     /// Limits the window of a connection to `window` bytes; `None` removes the limit.
@@ -74,7 +74,7 @@ impl WindowClamp {
     /// Forgets a connection.
     pub fn forget(&mut self, key: &Key) {
         self.flows.remove(key);
-        self.strangers.remove(key);
+        self.unvalidated.remove(key);
         self.clamps.remove(key);
     }
 
@@ -136,23 +136,23 @@ impl WindowClamp {
         if self.flows.contains_key(&key) {
             return self.flows.entry(key).or_default();
         }
-        if !self.strangers.contains_key(&key) {
-            make_room(&mut self.strangers, STRANGERS);
+        if !self.unvalidated.contains_key(&key) {
+            make_room(&mut self.unvalidated, UNVALIDATED);
         }
-        self.strangers.entry(key).or_default()
+        self.unvalidated.entry(key).or_default()
     }
 
     /// Moves a connection of known scale, whose station acknowledges data that passed, to the map from which strangers
     /// cannot evict it.
     fn vouch(&mut self, key: Key, ack: u32) {
-        let Some(state) = self.strangers.get(&key).copied() else { return };
+        let Some(state) = self.unvalidated.get(&key).copied() else { return };
         let sent = state.highest.wrapping_sub(ack) as i32 >= 0;
         // The SYN has the first sequence number.
         let data = ack.wrapping_sub(state.remote_isn) as i32 >= 2;
         if state.scale().is_some() && state.bytes != 0 && sent && data {
-            self.strangers.remove(&key);
+            self.unvalidated.remove(&key);
             make_room(&mut self.flows, FLOWS);
-            self.flows.insert(key, FlowState { flags: state.flags | flag::VOUCHED, ..state });
+            self.flows.insert(key, FlowState { flags: state.flags | flag::VALIDATED, ..state });
         }
     }
 
@@ -220,14 +220,14 @@ impl WindowClamp {
             *self.entry(segment.key) = FlowState::default();
         }
         let state = self.entry(segment.key);
-        let mut odd = offer.odd || stray;
+        let mut unmodifiable = offer.unmodifiable || stray;
         if again {
             // The handshake's time is ambiguous now. If two offers differ, it is unknown which one the other end
             // accepted.
             state.handshake = 0;
             state.flags &= !flag::ENDED;
             let offered = state.flags & scale != 0;
-            odd |= offered != offer.shift.is_some() || (!down && offered && offer.shift != Some(state.shift));
+            unmodifiable |= offered != offer.shift.is_some() || (!down && offered && offer.shift != Some(state.shift));
         } else if stray {
             // ignore its contents
         } else if down {
@@ -251,8 +251,8 @@ impl WindowClamp {
         if !down && offer.mss != 0 {
             state.mss = offer.mss;
         }
-        if odd {
-            state.flags |= flag::ODD;
+        if unmodifiable {
+            state.flags |= flag::UNMODIFIABLE;
         }
         state.seen = now;
     }
@@ -338,7 +338,7 @@ fn mended(checksum: u16, from: u16, to: u16) -> u16 {
 struct Offer {
     shift: Option<u32>,
     mss: u32,
-    odd: bool,
+    unmodifiable: bool,
 }
 
 impl Offer {
@@ -349,7 +349,7 @@ impl Offer {
                 Some([2, 4, mss @ ..]) => offer.mss = u32::from(half(mss, 0)),
                 Some([3, 3, shift]) => offer.shift = Some(u32::from(*shift).min(LARGEST_SHIFT as u32)),
                 Some([kind, ..]) if !SIGNED.contains(kind) => {}
-                _ => return Offer { odd: true, ..offer },
+                _ => return Offer { unmodifiable: true, ..offer },
             }
         }
         offer

@@ -9,27 +9,27 @@ const AT_ONCE: (f64, f64) = (256e3, 10.0);
 /// Limits a receiver to a rate.
 pub(super) struct Bucket {
     rate: f64,
-    room: f64,
+    tokens: f64,
     at: Time,
 }
 
 impl Bucket {
     /// A bucket that starts with the burst's constant part, in bytes.
     pub(super) fn new(rate: u32, now: Time) -> Bucket {
-        Bucket { rate: rate.into(), room: AT_ONCE.0, at: now }
+        Bucket { rate: rate.into(), tokens: AT_ONCE.0, at: now }
     }
 
     /// Bytes that may be received now.
-    pub(super) fn room(&mut self, now: Time) -> usize {
-        let most = AT_ONCE.0 + AT_ONCE.1 * self.rate;
-        self.room = (self.room + now.since(self.at).as_secs_f64() * self.rate).min(most);
+    pub(super) fn tokens(&mut self, now: Time) -> usize {
+        let max = AT_ONCE.0 + AT_ONCE.1 * self.rate;
+        self.tokens = (self.tokens + now.since(self.at).as_secs_f64() * self.rate).min(max);
         self.at = self.at.max(now);
-        self.room as usize
+        self.tokens as usize
     }
 
     /// Records received bytes.
     pub(super) fn take(&mut self, bytes: usize) {
-        self.room -= bytes as f64;
+        self.tokens -= bytes as f64;
     }
 }
 
@@ -45,15 +45,15 @@ mod tests {
         let mut taken = 0;
         // a receiver that takes all that is allowed, 100 times a second
         for tick in 0..1000u64 {
-            let room = bucket.room(Time(tick * 10_000_000));
-            bucket.take(room);
-            taken += room;
+            let tokens = bucket.tokens(Time(tick * 10_000_000));
+            bucket.take(tokens);
+            taken += tokens;
         }
         assert!((256_000 + 990_000..=256_000 + 1_000_000).contains(&taken), "{taken}");
         // after a long pause: ten seconds' worth, and no more
-        assert_eq!(bucket.room(Time::ZERO + second * 1000), 256_000 + 1_000_000);
+        assert_eq!(bucket.tokens(Time::ZERO + second * 1000), 256_000 + 1_000_000);
         bucket.take(1_256_000);
-        assert_eq!(bucket.room(Time::ZERO + second * 1000), 0);
-        assert_eq!(bucket.room(Time::ZERO + second * 999), 0, "time does not run back");
+        assert_eq!(bucket.tokens(Time::ZERO + second * 1000), 0);
+        assert_eq!(bucket.tokens(Time::ZERO + second * 999), 0, "time does not run back");
     }
 }

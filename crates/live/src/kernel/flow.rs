@@ -10,12 +10,12 @@
 //! let options = flow::Sending { congestion_control: Some("cubic".to_owned()), ..flow::Sending::lasting(Span::from_secs(10)) };
 //! let sent = flow::send(stream, &options, Clock::start(), &mut |_log| ControlFlow::Continue(()))?;
 //! let row = sent.row(); // `FlowRow` with profile "kernel"; the caller fills in flow, instance, group, from and to
-//! let recordings = sent.log.series("bulk", 0, paceline_live::kernel::log::Way::Out);
+//! let recordings = sent.log.series("bulk", 0, paceline_live::kernel::log::Direction::Out);
 //! # Ok(()) }
 //! ```
 
 use super::bucket::Bucket;
-use super::log::{Log, RATE, Sample, Way};
+use super::log::{Direction, Log, RATE, Sample};
 use super::tcp_info::{self, CcInfo, State, TcpInfo};
 use crate::clock::{Clock, Waiter};
 use crate::results::FlowRow;
@@ -54,7 +54,7 @@ const READ: usize = 128 << 10;
 
 /// Maximum number of kernel readings and counting intervals that a flow keeps: 22 minutes at 10 ms. A longer flow drops
 /// every other one and halves the rate from there on.
-pub const MOST_KEPT: usize = 1 << 17;
+pub const MAX_KEPT: usize = 1 << 17;
 
 /// Options of a sending half.
 #[derive(Clone, PartialEq, Debug)]
@@ -77,7 +77,7 @@ pub struct Sending {
     /// data have arrived.
     pub at_latest: Option<Span>,
     /// Maximum number of readings kept.
-    pub most_kept: usize,
+    pub max_kept: usize,
 }
 
 impl Sending {
@@ -93,7 +93,7 @@ impl Sending {
             give_up: GIVE_UP,
             measured_from: None,
             at_latest: None,
-            most_kept: MOST_KEPT,
+            max_kept: MAX_KEPT,
         }
     }
 }
@@ -113,9 +113,9 @@ pub struct Receiving {
     pub measured_from: Option<Span>,
     /// Maximum rate of payload in bytes per second, enforced with a token bucket: data that the peer sends beyond it
     /// fill the receive window, and so stay with the peer.
-    pub most_rate: Option<u32>,
+    pub max_rate: Option<u32>,
     /// Maximum number of intervals kept.
-    pub most_kept: usize,
+    pub max_kept: usize,
 }
 
 impl Default for Receiving {
@@ -126,8 +126,8 @@ impl Default for Receiving {
             begins: Span::ZERO,
             longest: None,
             measured_from: None,
-            most_rate: None,
-            most_kept: MOST_KEPT,
+            max_rate: None,
+            max_kept: MAX_KEPT,
         }
     }
 }
@@ -252,7 +252,7 @@ impl Sent {
         FlowRow {
             cc: self.congestion_control.clone(),
             ended: Some(self.ended.words().to_owned()),
-            ..self.log.row(Way::Out, self.end)
+            ..self.log.row(Direction::Out, self.end)
         }
     }
 }
@@ -304,7 +304,7 @@ pub fn send(
                 log.measure_from_here();
                 warmed = true;
             }
-            if log.samples().len() >= options.most_kept {
+            if log.samples().len() >= options.max_kept {
                 log.thin();
                 next = next.at_half();
             }
@@ -455,9 +455,9 @@ pub fn receive(
     let until = options.longest.map_or(Time::NEVER, |length| start + length);
     let mut next = Ticks::new(start, options.count_every);
     let mut buffer = vec![0; READ];
-    let (mut bytes, mut counted, mut heard) = (0u64, 0u64, start + options.begins);
+    let (mut bytes, mut counted, mut last_received) = (0u64, 0u64, start + options.begins);
     let mut intervals: Vec<(Time, u64)> = Vec::new();
-    let mut bucket = options.most_rate.map(|rate| Bucket::new(rate, start));
+    let mut bucket = options.max_rate.map(|rate| Bucket::new(rate, start));
     let from = start + options.measured_from.unwrap_or(Span::ZERO).max(options.begins);
     let mut before = None;
     let (ended, end) = loop {
@@ -468,7 +468,7 @@ pub fn receive(
         if now >= next.due {
             intervals.push((now, bytes - counted));
             counted = bytes;
-            if intervals.len() >= options.most_kept {
+            if intervals.len() >= options.max_kept {
                 intervals = intervals
                     .chunks(2)
                     .map(|pair| (pair[pair.len() - 1].0, pair.iter().map(|one| one.1).sum()))
@@ -483,25 +483,25 @@ pub fn receive(
         if now >= until {
             break (Ended::Time, now);
         }
-        if now.since(heard) >= options.give_up {
-            break (Ended::Vanished, heard);
+        if now.since(last_received) >= options.give_up {
+            break (Ended::Vanished, last_received);
         }
-        let room = bucket.as_mut().map_or(READ, |bucket| bucket.room(now).min(READ));
-        if room == 0 {
+        let allowed = bucket.as_mut().map_or(READ, |bucket| bucket.tokens(now).min(READ));
+        if allowed == 0 {
             // the peer is not read meanwhile, so its silence does not count
-            heard = now;
+            last_received = now;
             waiter.sleep_until(next.due.min(until)).map_err(system("ppoll"))?;
             continue;
         }
         let mut from = stream;
-        match from.read(&mut buffer[..room]) {
-            Ok(0) => break (Ended::PeerClosed, heard),
+        match from.read(&mut buffer[..allowed]) {
+            Ok(0) => break (Ended::PeerClosed, last_received),
             Ok(n) => {
                 bytes += n as u64;
                 if let Some(bucket) = &mut bucket {
                     bucket.take(n);
                 }
-                heard = now;
+                last_received = now;
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let mut fds = [PollFd::new(stream, PollFlags::IN)];
@@ -509,7 +509,7 @@ pub fn receive(
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => match Ended::of(&error) {
-                Some(ended) => break (ended, heard),
+                Some(ended) => break (ended, last_received),
                 None => return Err(FlowError::System { call: "recv", error }),
             },
         }

@@ -142,7 +142,7 @@ impl Sample {
 
 /// The direction of most of the payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum Direction {
     /// From this host.
     Out,
     /// To this host.
@@ -257,9 +257,9 @@ impl Log {
 
     /// The direction of most of the payload.
     #[must_use]
-    pub fn way(&self) -> Way {
+    pub fn direction(&self) -> Direction {
         let (acked, received) = self.moved();
-        if received > acked { Way::In } else { Way::Out }
+        if received > acked { Direction::In } else { Direction::Out }
     }
 
     /// Rates of payload acknowledged and received over the last `span` of the log.
@@ -274,9 +274,9 @@ impl Log {
         (rate(last.acked().saturating_sub(first.acked())), rate(last.received().saturating_sub(first.received())))
     }
 
-    /// The recordings `kernel`, `cwnd` and `rate` of the flow. The goodput is that of direction `way`.
+    /// The recordings `kernel`, `cwnd` and `rate` of the flow. The goodput is that of `direction`.
     #[must_use]
-    pub fn series(&self, flow: &str, instance: u32, way: Way) -> Vec<Series> {
+    pub fn series(&self, flow: &str, instance: u32, direction: Direction) -> Vec<Series> {
         let labels = || vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
         let mut kernel = Series::new("kernel", labels(), KERNEL);
         let mut cwnd = Series::new("cwnd", labels(), WINDOW);
@@ -289,12 +289,12 @@ impl Log {
             let length = sample.time.since(before.time).as_secs_f64();
             if length > 0.0 {
                 let per_second = |now: u64, then: u64| now.saturating_sub(then) as f64 * 8.0 / length;
-                let goodput = match way {
-                    Way::Out => per_second(sample.acked(), before.acked()),
-                    Way::In => per_second(sample.received(), before.received()),
+                let goodput = match direction {
+                    Direction::Out => per_second(sample.acked(), before.acked()),
+                    Direction::In => per_second(sample.received(), before.received()),
                 };
-                let sending = match (way, sample.info.bytes_sent) {
-                    (Way::Out, Some(sent)) => per_second(sent, before.info.bytes_sent.unwrap_or(0)),
+                let sending = match (direction, sample.info.bytes_sent) {
+                    (Direction::Out, Some(sent)) => per_second(sent, before.info.bytes_sent.unwrap_or(0)),
                     _ => f64::NAN,
                 };
                 push(&mut rate, &[row[0], goodput, sending]);
@@ -304,14 +304,14 @@ impl Log {
         vec![kernel, cwnd, rate]
     }
 
-    /// The measures of the flow in direction `way`, with empty names. The flow was active until `end`.
+    /// The measures of the flow in `direction`, with empty names. The flow was active until `end`.
     #[must_use]
-    pub fn row(&self, way: Way, end: Time) -> FlowRow {
+    pub fn row(&self, direction: Direction, end: Time) -> FlowRow {
         let last = self.last().unwrap_or(&self.start);
         let active_s = end.0.saturating_sub(self.measured.time.0) as f64 / 1e9;
         let per_second = |bytes: u64| if active_s > 0.0 { bytes as f64 * 8.0 / active_s } else { 0.0 };
         let (acked, received) = self.moved();
-        let bytes = if way == Way::Out { acked } else { received };
+        let bytes = if direction == Direction::Out { acked } else { received };
         let mut row = FlowRow {
             profile: "kernel".to_owned(),
             start_s: self.start.time.as_secs_f64(),
@@ -320,7 +320,7 @@ impl Log {
             bytes_delivered: Some(bytes),
             ..FlowRow::default()
         };
-        if way == Way::In {
+        if direction == Direction::In {
             // The peer's TCP state is not visible from here.
             row.packets_delivered = difference(last.info.data_segs_in, self.measured.info.data_segs_in);
             return row;
@@ -380,12 +380,12 @@ mod tests {
             log.push(sample(ms, acked, cwnd));
         }
         assert_eq!(log.moved(), (20_000, 0), "the SYN's byte is not payload");
-        let series = log.series("f", 0, log.way());
+        let series = log.series("f", 0, log.direction());
         let rate = &series[2].columns;
         let times = &rate[0].1;
         let bits: f64 = (0..4).map(|i| (times[i] - if i > 0 { times[i - 1] } else { 0.0 }) * rate[1].1[i]).sum();
         assert!((bits / 8.0 - 20_000.0).abs() < 1e-6);
-        let row = log.row(Way::Out, Time(50_000_000));
+        let row = log.row(Direction::Out, Time(50_000_000));
         assert_eq!(row.cwnd_max_packets, Some(30.0));
         // 10 for 10 ms, 20 for 20 ms, 30 for 5 ms
         assert!((row.cwnd_mean_packets.unwrap() - (0.1 + 0.4 + 0.15) / 0.035).abs() < 1e-9);
@@ -402,11 +402,11 @@ mod tests {
             log.push(sample(100 + i * 10, 50_000 + i * 1000, 10));
         }
         assert_eq!(log.moved().0, 9000);
-        let before = log.row(Way::Out, Time(200_000_000));
+        let before = log.row(Direction::Out, Time(200_000_000));
         log.thin();
         let times: Vec<u64> = log.samples().iter().map(|s| s.time.0 / 1_000_000).collect();
         assert_eq!(times, [100, 120, 140, 160, 180, 190]);
-        let after = log.row(Way::Out, Time(200_000_000));
+        let after = log.row(Direction::Out, Time(200_000_000));
         assert_eq!((before.goodput_bps, before.cwnd_mean_packets), (after.goodput_bps, after.cwnd_mean_packets));
     }
 
@@ -418,17 +418,17 @@ mod tests {
         }
         log.measure_from_here();
         log.push(sample(40, 50_000, 20));
-        let row = log.row(Way::Out, Time(40_000_000));
+        let row = log.row(Direction::Out, Time(40_000_000));
         assert_eq!((row.bytes_delivered, row.active_s), (Some(30_000), 0.02));
         assert_eq!((row.cwnd_mean_packets, row.cwnd_max_packets), (Some(10.0), Some(20.0)));
-        assert_eq!(log.series("f", 0, Way::Out)[2].columns[0].1.len(), 3);
+        assert_eq!(log.series("f", 0, Direction::Out)[2].columns[0].1.len(), 3);
     }
 
     #[test]
     fn an_empty_log_says_nothing() {
         let log = Log::of_new(Time::ZERO);
-        assert_eq!((log.moved(), log.way()), ((0, 0), Way::Out));
-        assert_eq!(log.row(Way::Out, Time::ZERO).goodput_bps, 0.0);
-        assert_eq!(log.series("f", 0, Way::In)[0].columns[0].1.len(), 0);
+        assert_eq!((log.moved(), log.direction()), ((0, 0), Direction::Out));
+        assert_eq!(log.row(Direction::Out, Time::ZERO).goodput_bps, 0.0);
+        assert_eq!(log.series("f", 0, Direction::In)[0].columns[0].1.len(), 0);
     }
 }

@@ -82,7 +82,7 @@ impl Diag {
     pub fn dump(&mut self, family: Family, filter: Filter) -> io::Result<Vec<Socket>> {
         self.sequence = self.sequence.wrapping_add(1);
         let mut found = Vec::new();
-        self.ask(&wire::dump(family, filter, self.sequence), |message| match message {
+        self.send_request(&wire::dump(family, filter, self.sequence), |message| match message {
             Message::Socket(socket) => {
                 found.push(*socket);
                 Ok(false)
@@ -101,7 +101,7 @@ impl Diag {
     pub fn again(&mut self, socket: &Socket) -> io::Result<Option<Socket>> {
         self.sequence = self.sequence.wrapping_add(1);
         let mut found = None;
-        self.ask(&wire::exact(socket.family, &socket.id, self.sequence), |message| match message {
+        self.send_request(&wire::exact(socket.family, &socket.id, self.sequence), |message| match message {
             Message::Socket(now) => {
                 found = Some(*now).filter(|now| now.cookie == socket.cookie && now.info.is_some());
                 Ok(true)
@@ -115,7 +115,7 @@ impl Diag {
     }
 
     /// Sends a request and passes each answer to `take` until that returns true for the last one.
-    fn ask(&mut self, request: &[u8], mut take: impl FnMut(Message) -> io::Result<bool>) -> io::Result<()> {
+    fn send_request(&mut self, request: &[u8], mut take: impl FnMut(Message) -> io::Result<bool>) -> io::Result<()> {
         rustix::net::send(&self.socket, request, SendFlags::empty())?;
         loop {
             let len = receive(&self.socket, &mut self.buffer, RecvFlags::empty())?;

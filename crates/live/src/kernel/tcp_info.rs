@@ -357,13 +357,13 @@ pub(super) fn set_unsent(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 
 /// Limits the segments of a connection that is not yet open, in both directions (`TCP_MAXSEG`): payload plus TCP
 /// options.
-pub(crate) fn set_most_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+pub(crate) fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)
 }
 
 /// Limits the window that a TCP socket advertises, in bytes (`TCP_WINDOW_CLAMP`). A window advertised before still
 /// holds.
-pub(crate) fn set_most_window(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+pub(crate) fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
 }
 

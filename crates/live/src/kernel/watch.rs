@@ -29,7 +29,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Which connections are followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Whose {
+pub enum Selection {
     /// All of the network namespace.
     All,
     /// Those with one of these ports at either end.
@@ -44,7 +44,7 @@ pub enum Whose {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Which connections.
-    pub whose: Whose,
+    pub selection: Selection,
     /// Interval between readings of known connections.
     pub every: Span,
     /// Interval between searches for new connections.
@@ -52,13 +52,13 @@ pub struct Options {
     /// Duration; `None`: until the watch is stopped.
     pub duration: Option<Span>,
     /// Readings kept in memory. Beyond them every other one is dropped, and the interval doubles.
-    pub most_readings: usize,
+    pub max_readings: usize,
 }
 
 /// Default number of readings kept: about 400 MB.
-pub const MOST_READINGS: usize = 1_000_000;
+pub const MAX_READINGS: usize = 1_000_000;
 /// Maximum number of connections followed in one watch, ended ones included; further ones are only counted.
-const MOST_CONNECTIONS: usize = 10_000;
+const MAX_CONNECTIONS: usize = 10_000;
 /// From this number of connections on, listing all is cheaper than one request for each.
 const MANY: usize = 24;
 /// Number of searches in which a socket must belong to no watched process before it is ignored: a socket has a number
@@ -114,7 +114,7 @@ pub struct Watching {
     connections: Vec<Connection>,
     /// Connections that have not ended.
     open: Vec<usize>,
-    /// Processes that existed before the watch, for [`Whose::Children`].
+    /// Processes that existed before the watch, for [`Selection::Children`].
     before: BTreeSet<u32>,
     searched: Time,
     /// Time of the next owner search: looking through all processes may take only a small share of the time.
@@ -138,7 +138,7 @@ impl Watching {
     /// [`WatchError`].
     pub fn open(options: Options, clock: Clock) -> Result<Watching, WatchError> {
         let mut place = Place::Here;
-        if let Whose::Processes(pids) = &options.whose {
+        if let Selection::Processes(pids) = &options.selection {
             for &pid in pids {
                 owners::may_see(pid).map_err(|error| match error.kind() {
                     io::ErrorKind::NotFound => WatchError::NoProcess(pid),
@@ -151,8 +151,8 @@ impl Watching {
             Place::OfProcess(pid) if error.raw_os_error() == Some(libc::EPERM) => WatchError::Namespace { pid, error },
             _ => WatchError::System { call: "opening a netlink socket", error },
         })?;
-        let before = match options.whose {
-            Whose::Children => owners::descendants(&[std::process::id()]),
+        let before = match options.selection {
+            Selection::Children => owners::descendants(&[std::process::id()]),
             _ => BTreeSet::new(),
         };
         let mut watching = Watching {
@@ -194,7 +194,7 @@ impl Watching {
                 None => waiter.wait(&mut [], due),
             }
             .map_err(system("ppoll"))?;
-            self.hear()?;
+            self.receive_ends()?;
             let now = self.clock.now();
             if now >= until {
                 break;
@@ -211,7 +211,7 @@ impl Watching {
             if now >= reading.due {
                 self.read()?;
                 self.counts.missed += reading.pass(self.clock.now());
-                if self.readings > self.options.most_readings {
+                if self.readings > self.options.max_readings {
                     self.thin();
                     reading = Ticks::new(start, self.options.every);
                     reading.pass(self.clock.now());
@@ -230,13 +230,13 @@ impl Watching {
         }
         // Read the last state of connections still open, and receive the latest end events.
         self.read()?;
-        self.hear()
+        self.receive_ends()
     }
 
     /// Whether all watched processes have ended.
     fn is_left_alone(&self) -> bool {
-        match &self.options.whose {
-            Whose::Processes(pids) => !pids.iter().any(|&pid| owners::runs(pid)),
+        match &self.options.selection {
+            Selection::Processes(pids) => !pids.iter().any(|&pid| owners::runs(pid)),
             _ => false,
         }
     }
@@ -283,15 +283,17 @@ impl Watching {
 
     /// Whether connections are selected by process.
     fn by_process(&self) -> bool {
-        matches!(self.options.whose, Whose::Processes(_) | Whose::Children)
+        matches!(self.options.selection, Selection::Processes(_) | Selection::Children)
     }
 
     /// The processes that may own the sockets in question.
     fn suspects(&self) -> Vec<u32> {
-        match &self.options.whose {
-            Whose::All | Whose::Ports(_) => owners::everyone(),
-            Whose::Processes(roots) => roots.iter().copied().chain(owners::descendants(roots)).collect(),
-            Whose::Children => owners::descendants(&[std::process::id()]).difference(&self.before).copied().collect(),
+        match &self.options.selection {
+            Selection::All | Selection::Ports(_) => owners::everyone(),
+            Selection::Processes(roots) => roots.iter().copied().chain(owners::descendants(roots)).collect(),
+            Selection::Children => {
+                owners::descendants(&[std::process::id()]).difference(&self.before).copied().collect()
+            }
         }
     }
 
@@ -307,8 +309,8 @@ impl Watching {
 
     /// All connections that match the watch's ports.
     fn list(&mut self) -> Result<Vec<Socket>, WatchError> {
-        let filters = match &self.options.whose {
-            Whose::Ports(ports) if ports.len() == 1 => vec![
+        let filters = match &self.options.selection {
+            Selection::Ports(ports) if ports.len() == 1 => vec![
                 Filter { local_port: ports.first().copied(), peer_port: None },
                 Filter { local_port: None, peer_port: ports.first().copied() },
             ],
@@ -332,14 +334,14 @@ impl Watching {
     }
 
     fn is_wanted(&self, socket: &Socket) -> bool {
-        match &self.options.whose {
-            Whose::Ports(ports) => ports.contains(&socket.local.port()) || ports.contains(&socket.peer.port()),
+        match &self.options.selection {
+            Selection::Ports(ports) => ports.contains(&socket.local.port()) || ports.contains(&socket.peer.port()),
             _ => true,
         }
     }
 
     fn follow(&mut self, socket: Socket, owner: Option<Owner>, log: Log) {
-        if self.connections.len() >= MOST_CONNECTIONS {
+        if self.connections.len() >= MAX_CONNECTIONS {
             self.counts.beyond += 1;
             self.known.insert(socket.cookie, Known::Others(TRIES));
             return;
@@ -386,7 +388,7 @@ impl Watching {
                 None => connection.gone = Some(time),
             }
         }
-        self.bury();
+        self.end_vanished();
         if !wanted.is_empty() {
             let began = self.clock.now();
             let owned = owners::find(&wanted, self.suspects());
@@ -399,7 +401,7 @@ impl Watching {
     }
 
     /// Receives the events of destroyed sockets.
-    fn hear(&mut self) -> Result<(), WatchError> {
+    fn receive_ends(&mut self) -> Result<(), WatchError> {
         let Some(ends) = &mut self.ends else { return Ok(()) };
         let ended = ends.take().map_err(system("hearing of destroyed TCP sockets (netlink)"))?;
         let time = self.clock.now();
@@ -434,7 +436,7 @@ impl Watching {
     }
 
     /// Ends connections that the kernel no longer lists and for which no end event arrived.
-    fn bury(&mut self) {
+    fn end_vanished(&mut self) {
         let now = self.clock.now();
         let patience = if self.ends.is_some() { PATIENCE } else { Span::ZERO };
         let connections = &mut self.connections;

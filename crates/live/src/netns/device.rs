@@ -172,10 +172,10 @@ impl PacketSocket {
                 let _ = send(fd, &link(index, PROBE, [0xff; 6]), &[0; 46]);
             }
             let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 2_000_000 }));
-            for ((fd, _), heard) in ends.iter().zip(&mut received) {
+            for ((fd, _), arrived) in ends.iter().zip(&mut received) {
                 let mut buffer = [0; 64];
                 while recv(fd, &mut buffer[..], RecvFlags::empty()).is_ok() {
-                    *heard = true;
+                    *arrived = true;
                 }
             }
             if received == [true; 2] {

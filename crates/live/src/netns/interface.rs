@@ -62,7 +62,7 @@ impl Devices {
         Ok(Devices(socket(libc::AF_INET, libc::SOCK_DGRAM, 0, Call::Socket)?))
     }
 
-    fn ask(&self, call: Call, number: u64, name: &[u8], value: &[u8]) -> Attempt<Request> {
+    fn ioctl(&self, call: Call, number: u64, name: &[u8], value: &[u8]) -> Attempt<Request> {
         let mut request = Request::new(name, value);
         call.check(ioctl(self.0.as_fd(), number, &mut request))?;
         Ok(request)
@@ -70,12 +70,12 @@ impl Devices {
 
     /// The index of a device.
     pub(super) fn index(&self, name: &[u8]) -> Attempt<i32> {
-        Ok(self.ask(Call::Index, SIOCGIFINDEX, name, &[])?.word())
+        Ok(self.ioctl(Call::Index, SIOCGIFINDEX, name, &[])?.word())
     }
 
     /// Its Ethernet address.
     pub(super) fn hardware(&self, name: &[u8]) -> Attempt<[u8; 6]> {
-        let answer = self.ask(Call::Hardware, SIOCGIFHWADDR, name, &[])?;
+        let answer = self.ioctl(Call::Hardware, SIOCGIFHWADDR, name, &[])?;
         let mut address = [0; 6];
         address.copy_from_slice(&answer.value[2..8]);
         Ok(address)
@@ -84,12 +84,12 @@ impl Devices {
     /// Sets MTU and queue length, and sets the device up without ARP, neighbour discovery and multicast, so that the
     /// path carries only what programs send.
     pub(super) fn raise(&self, name: &[u8]) -> Attempt<()> {
-        self.ask(Call::Mtu, SIOCSIFMTU, name, &MTU.to_ne_bytes())?;
+        self.ioctl(Call::Mtu, SIOCSIFMTU, name, &MTU.to_ne_bytes())?;
         // if this fails, the default is sufficient
-        let _ = self.ask(Call::Mtu, SIOCSIFTXQLEN, name, &QUEUE.to_ne_bytes());
-        let flags = self.ask(Call::Flags, SIOCGIFFLAGS, name, &[])?.word() as i16;
+        let _ = self.ioctl(Call::Mtu, SIOCSIFTXQLEN, name, &QUEUE.to_ne_bytes());
+        let flags = self.ioctl(Call::Flags, SIOCGIFFLAGS, name, &[])?.word() as i16;
         let flags = (flags | (libc::IFF_UP | libc::IFF_NOARP) as i16) & !(libc::IFF_MULTICAST as i16);
-        self.ask(Call::Flags, SIOCSIFFLAGS, name, &flags.to_ne_bytes())?;
+        self.ioctl(Call::Flags, SIOCSIFFLAGS, name, &flags.to_ne_bytes())?;
         Ok(())
     }
 
@@ -100,7 +100,7 @@ impl Devices {
             let mut value = [0; 16];
             value[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
             value[4..8].copy_from_slice(&address.octets());
-            self.ask(Call::Address, number, name, &value)?;
+            self.ioctl(Call::Address, number, name, &value)?;
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Devices {
     /// Sets the loopback device up.
     pub(super) fn loopback(&self) -> Attempt<()> {
         let flags = (libc::IFF_UP | libc::IFF_LOOPBACK | libc::IFF_RUNNING) as i16;
-        self.ask(Call::Flags, SIOCSIFFLAGS, b"lo", &flags.to_ne_bytes())?;
+        self.ioctl(Call::Flags, SIOCSIFFLAGS, b"lo", &flags.to_ne_bytes())?;
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl Devices {
         for command in ETHTOOL_SWITCHES {
             let mut switch: [u32; 2] = [command, 0];
             let pointer = std::ptr::from_mut(&mut switch) as usize;
-            self.ask(Call::Offload, SIOCETHTOOL, name, &pointer.to_ne_bytes())?;
+            self.ioctl(Call::Offload, SIOCETHTOOL, name, &pointer.to_ne_bytes())?;
         }
         Ok(())
     }

@@ -485,11 +485,11 @@ impl Supervisor<'_> {
 
     /// Sends SIGTERM to everything that runs at an end, waits for it a little, and ends the rest. Signalling only the
     /// program would not suffice: it may be a shell, which does not forward signals to its children.
-    fn end_rest(&mut self, end: &End, whose: Event) -> Result<(), RunError> {
+    fn end_rest(&mut self, end: &End, end_event: Event) -> Result<(), RunError> {
         let until = self.clock.now() + REST_GRACE;
         end.signal_all(libc::SIGTERM);
         loop {
-            match self.wait(until, [Event::Near, Event::Far].map(|event| event == whose))? {
+            match self.wait(until, [Event::Near, Event::Far].map(|event| event == end_event))? {
                 Event::Near | Event::Far => match end.ended() {
                     Ok(Some(_)) => {}
                     Ok(None) | Err(_) => return Ok(()),
@@ -506,22 +506,22 @@ impl Supervisor<'_> {
     /// The next event before `until`; events of the near and the far end only where `ends` says so, since after its
     /// program has ended an end reports nothing until all of it is to end.
     fn wait(&self, until: Time, ends: [bool; 2]) -> Result<Event, Refused> {
-        let mut whose = vec![Event::Emulator];
+        let mut events = vec![Event::Emulator];
         let mut fds = vec![PollFd::new(self.done, PollFlags::IN)];
         if ends[0] {
-            whose.insert(0, Event::Near);
+            events.insert(0, Event::Near);
             fds.insert(0, PollFd::new(self.near, PollFlags::IN));
         }
         if let Some(signals) = self.signals {
-            whose.push(Event::Signal);
+            events.push(Event::Signal);
             fds.push(PollFd::new(signals, PollFlags::IN));
         }
         if let Some(ender) = self.plan.ender.as_deref().filter(|_| !self.ender_handled) {
-            whose.push(Event::Ender);
+            events.push(Event::Ender);
             fds.push(PollFd::new(ender, PollFlags::IN));
         }
         if let Some(end) = self.far.end().filter(|_| ends[1]) {
-            whose.push(Event::Far);
+            events.push(Event::Far);
             fds.push(PollFd::new(end, PollFlags::IN));
         }
         loop {
@@ -535,7 +535,7 @@ impl Supervisor<'_> {
             }
         }
         let ready = fds.iter().position(|fd| !fd.revents().is_empty());
-        Ok(ready.map_or(Event::Late, |at| whose[at]))
+        Ok(ready.map_or(Event::Late, |at| events[at]))
     }
 }
 

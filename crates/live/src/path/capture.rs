@@ -3,7 +3,7 @@
 
 use super::emulator::Side;
 use super::record::CaptureReport;
-use crate::capture::pcapng::{Pcapng, Way};
+use crate::capture::pcapng::{Direction, Pcapng};
 use crate::clock::Clock;
 use paceline_units::{Span, Time};
 use std::io::{self, Write};
@@ -123,10 +123,10 @@ impl Capturing {
             }
             self.handed = at;
         }
-        let way = if enters { Way::Out } else { Way::In };
+        let direction = if enters { Direction::Out } else { Direction::In };
         let time = Duration::from_nanos(self.unix_at_zero + at.0);
         let kept = &frame[..frame.len().min(self.snap)];
-        match self.file.write(side as u32, time, way, kept, frame.len() as u32) {
+        match self.file.write(side as u32, time, direction, kept, frame.len() as u32) {
             Ok(()) => self.pending += 1,
             Err(_) => self.missing += 1,
         }

@@ -116,7 +116,7 @@ impl Counts {
 
 /// Counts of a direction and its links.
 #[derive(Debug)]
-pub struct WayResult {
+pub struct DirectionResult {
     /// The end at which its frames enter.
     pub from: Side,
     /// Counts of its frames.
@@ -149,7 +149,7 @@ enum AnyLink {
 
 /// One direction of the path.
 #[derive(Debug)]
-struct Way {
+struct Direction {
     models: Vec<LinkDirection>,
     links: Vec<AnyLink>,
     counts: Counts,
@@ -162,7 +162,7 @@ struct Way {
 struct Event {
     time: u64,
     number: u64,
-    way: u8,
+    direction: u8,
     link: u16,
     size: u16,
     flags: u16,
@@ -176,7 +176,7 @@ struct Event {
 /// A path and the frames on it. Calls must be in order of time; an earlier time counts as the latest so far.
 #[derive(Debug)]
 pub struct Emulator {
-    ways: [Way; 2],
+    directions: [Direction; 2],
     own: OwnDelays,
     /// Which flows share a connection.
     connections: Connections,
@@ -201,7 +201,7 @@ impl Emulator {
     /// queue without a limit is limited to that number of bytes.
     #[must_use]
     pub fn new(spec: &PathSpec, record: Option<Span>, memory: Size) -> Emulator {
-        let way = |models: &Vec<LinkDirection>, side: Side| Way {
+        let direction = |models: &Vec<LinkDirection>, side: Side| Direction {
             links: models.iter().map(|model| link(model, spec.seed, record, memory)).collect(),
             models: models.clone(),
             counts: Counts::default(),
@@ -209,7 +209,7 @@ impl Emulator {
             damaged: 0,
         };
         Emulator {
-            ways: [way(&spec.there, Side::Near), way(&spec.back, Side::Far)],
+            directions: [direction(&spec.there, Side::Near), direction(&spec.back, Side::Far)],
             own: spec.own.clone(),
             connections: spec.connections.clone(),
             lost: Lost::of(spec.ports.clone()),
@@ -226,24 +226,24 @@ impl Emulator {
     /// A frame enters at `side`.
     pub fn arrive(&mut self, side: Side, now: Time, frame: &[u8]) {
         let now = self.advance(now);
-        let way = &mut self.ways[side as usize];
-        way.counts.entered += 1;
-        way.counts.entered_bytes += frame.len() as u64;
+        let direction = &mut self.directions[side as usize];
+        direction.counts.entered += 1;
+        direction.counts.entered_bytes += frame.len() as u64;
         let Some(shape) = Shape::of(frame) else {
-            way.counts.malformed += 1;
+            direction.counts.malformed += 1;
             return;
         };
         let Some(slot) = self.frames.keep(&frame[..usize::from(shape.size)], now) else {
-            way.counts.memory += 1;
+            direction.counts.memory += 1;
             self.lost.dropped(side, frame, Time(now));
             return;
         };
-        way.counts.in_flight += 1;
+        direction.counts.in_flight += 1;
         let before = self.own.before(side, frame);
         let event = Event {
             time: now + before.0,
             number: 0,
-            way: side as u8,
+            direction: side as u8,
             link: 0,
             size: shape.size,
             flags: shape.flags.0,
@@ -265,18 +265,18 @@ impl Emulator {
         }
         self.advance(now);
         while let Some(event) = self.out.pop_front() {
-            let way = &mut self.ways[usize::from(event.way)];
-            way.counts.in_flight -= 1;
+            let direction = &mut self.directions[usize::from(event.direction)];
+            direction.counts.in_flight -= 1;
             let packet = self.frames.bytes(event.frame);
             let Some(shape) = Shape::of(packet) else { unreachable!("it was a packet when it came in") };
             let flags = Flags(event.flags);
             self.spoilt = flags.has(Flags::CORRUPT);
             if self.spoilt {
-                way.damaged += 1;
+                direction.damaged += 1;
                 // its checksum is wrong, so no receiver accepts it
-                self.lost.dropped(Side::BOTH[usize::from(event.way)], packet, Time(event.time));
-                if !damage(packet, shape.header, way.damage.bits(way.damaged)) {
-                    way.counts.links[DropReason::Corrupt] += 1;
+                self.lost.dropped(Side::BOTH[usize::from(event.direction)], packet, Time(event.time));
+                if !damage(packet, shape.header, direction.damage.bits(direction.damaged)) {
+                    direction.counts.links[DropReason::Corrupt] += 1;
                     self.frames.release(event.frame);
                     continue;
                 }
@@ -285,11 +285,11 @@ impl Emulator {
             if ecn != EcnBits::of_flags(shape.flags) {
                 set_ecn(packet, ecn);
             }
-            way.counts.delivered += 1;
-            way.counts.delivered_bytes += u64::from(event.size);
+            direction.counts.delivered += 1;
+            direction.counts.delivered_bytes += u64::from(event.size);
             self.released = Some(event.frame);
             return Some(Release {
-                side: Side::BOTH[usize::from(event.way)].other(),
+                side: Side::BOTH[usize::from(event.direction)].other(),
                 entered: Time(self.frames.entered(event.frame)),
                 due: Time(event.time),
                 frame: self.frames.bytes(event.frame),
@@ -304,7 +304,7 @@ impl Emulator {
         if !self.spoilt {
             self.lost.dropped(side.other(), self.frames.bytes(slot), Time(self.latest));
         }
-        let counts = &mut self.ways[side.other() as usize].counts;
+        let counts = &mut self.directions[side.other() as usize].counts;
         counts.delivered -= 1;
         counts.delivered_bytes -= self.frames.bytes(slot).len() as u64;
         counts.device += 1;
@@ -324,7 +324,7 @@ impl Emulator {
     /// Counts of the frames that entered at `side`.
     #[must_use]
     pub fn counts(&self, side: Side) -> Counts {
-        self.ways[side as usize].counts
+        self.directions[side as usize].counts
     }
 
     /// Takes the record of flows' losses so far.
@@ -338,12 +338,12 @@ impl Emulator {
     /// # Panics
     /// If a frame vanished.
     #[must_use]
-    pub fn finish(mut self, end: Time) -> [WayResult; 2] {
+    pub fn finish(mut self, end: Time) -> [DirectionResult; 2] {
         let end = Time(self.advance(end));
         let mut sides = Side::BOTH.into_iter();
-        self.ways.map(|way| {
-            way.counts.check();
-            let links = way.models.into_iter().zip(way.links).map(|(model, mut link)| {
+        self.directions.map(|direction| {
+            direction.counts.check();
+            let links = direction.models.into_iter().zip(direction.links).map(|(model, mut link)| {
                 let (report, waits, series) = match &mut link {
                     AnyLink::Plain(link) => (link.finish(end), link.waits(), link.take_series()),
                     AnyLink::Managed(link) => (link.finish(end), link.waits(), link.take_series()),
@@ -351,16 +351,16 @@ impl Emulator {
                 LinkResult { model, report, waits, series }
             });
             let from = sides.next().unwrap_or(Side::Near);
-            WayResult { from, counts: way.counts, links: links.collect() }
+            DirectionResult { from, counts: direction.counts, links: links.collect() }
         })
     }
 
     /// The next departure from a link that decides at departure: its time, direction and link.
     fn departure(&self) -> Option<(Time, usize, usize)> {
-        let all = self.ways.iter().enumerate().flat_map(|(way, it)| {
+        let all = self.directions.iter().enumerate().flat_map(|(direction, it)| {
             it.links.iter().enumerate().filter_map(move |(link, it)| match it {
                 AnyLink::Plain(_) => None,
-                AnyLink::Managed(managed) => Some((managed.next_wake(), way, link)),
+                AnyLink::Managed(managed) => Some((managed.next_wake(), direction, link)),
             })
         });
         all.min().filter(|(time, ..)| *time < Time::NEVER)
@@ -371,17 +371,17 @@ impl Emulator {
         let now = now.0.max(self.latest);
         loop {
             let event = self.events.peek().map(|Reverse(event)| event.time).filter(|time| *time <= now);
-            if let Some((time, way, link)) = self.departure()
+            if let Some((time, direction, link)) = self.departure()
                 && time.0 <= event.unwrap_or(now)
             {
-                self.depart(way, link, time);
+                self.depart(direction, link, time);
                 continue;
             }
             if event.is_none() {
                 break;
             }
             let Some(Reverse(event)) = self.events.pop() else { break };
-            if usize::from(event.link) < self.ways[usize::from(event.way)].links.len() {
+            if usize::from(event.link) < self.directions[usize::from(event.direction)].links.len() {
                 self.cross(event);
             } else {
                 self.out.push_back(event);
@@ -392,41 +392,41 @@ impl Emulator {
     }
 
     /// Processes the packets that leave a link at `time`.
-    fn depart(&mut self, way: usize, link: usize, time: Time) {
+    fn depart(&mut self, direction: usize, link: usize, time: Time) {
         let mut settled = Vec::new();
-        if let AnyLink::Managed(managed) = &mut self.ways[way].links[link] {
+        if let AnyLink::Managed(managed) = &mut self.directions[direction].links[link] {
             managed.advance(Time(time.0 + 1), &mut |fate, packet, _| settled.push((fate, packet)));
         }
         for (fate, packet) in settled {
-            self.settle(fate, packet, way, link, time);
+            self.settle(fate, packet, direction, link, time);
         }
     }
 
     /// Processes a frame's arrival at a link.
     fn cross(&mut self, event: Event) {
-        let (way, link) = (usize::from(event.way), usize::from(event.link));
+        let (direction, link) = (usize::from(event.direction), usize::from(event.link));
         let (mut packet, at) = (packet(event), Time(event.time));
-        match &mut self.ways[way].links[link] {
+        match &mut self.directions[direction].links[link] {
             AnyLink::Plain(plain) => {
                 let fate = plain.admit(&mut packet);
-                self.settle(fate, packet, way, link, at);
+                self.settle(fate, packet, direction, link, at);
             }
             AnyLink::Managed(managed) => {
                 let mut settled = Vec::new();
                 managed.arrive(packet, &mut |fate, packet, _| settled.push((fate, packet)));
                 for (fate, packet) in settled {
-                    self.settle(fate, packet, way, link, at);
+                    self.settle(fate, packet, direction, link, at);
                 }
             }
         }
     }
 
     /// Processes a link's decision about a frame, made at time `at`.
-    fn settle(&mut self, fate: Fate, packet: Packet, way: usize, link: usize, at: Time) {
+    fn settle(&mut self, fate: Fate, packet: Packet, direction: usize, link: usize, at: Time) {
         let onward = Event {
             time: packet.time.0,
             number: 0,
-            way: way as u8,
+            direction: direction as u8,
             link: link as u16 + 1,
             size: packet.size,
             flags: packet.flags.0,
@@ -434,25 +434,25 @@ impl Emulator {
             flow: packet.flow.0,
             hosts: packet.stamp.0,
         };
-        let (side, way) = (Side::BOTH[way], &mut self.ways[way]);
+        let (side, direction) = (Side::BOTH[direction], &mut self.directions[direction]);
         match fate {
             Fate::Pass => self.send(onward),
             Fate::Drop(reason) => {
-                way.counts.links[reason] += 1;
-                way.counts.in_flight -= 1;
+                direction.counts.links[reason] += 1;
+                direction.counts.in_flight -= 1;
                 self.lost.dropped(side, self.frames.bytes(onward.frame), at);
                 self.frames.release(onward.frame);
             }
             Fate::Twice(time) => {
-                way.counts.duplicated += 1;
+                direction.counts.duplicated += 1;
                 match self.frames.copy(onward.frame) {
                     Some(frame) => {
-                        way.counts.in_flight += 1;
+                        direction.counts.in_flight += 1;
                         let flags = packet.flags.with(Flags::DUPLICATE).0;
                         self.send(Event { time: time.0, flags, frame, ..onward });
                     }
                     None => {
-                        way.counts.memory += 1;
+                        direction.counts.memory += 1;
                         self.lost.dropped(side, self.frames.bytes(onward.frame), at);
                     }
                 }
@@ -465,9 +465,9 @@ impl Emulator {
 
     /// Sends a frame to the next link, or to the other end.
     fn send(&mut self, mut event: Event) {
-        let way = usize::from(event.way);
-        if usize::from(event.link) == self.ways[way].links.len() {
-            event.time += self.own.after(Side::BOTH[way], self.frames.bytes(event.frame)).0;
+        let direction = usize::from(event.direction);
+        if usize::from(event.link) == self.directions[direction].links.len() {
+            event.time += self.own.after(Side::BOTH[direction], self.frames.bytes(event.frame)).0;
         }
         self.number += 1;
         self.events.push(Reverse(Event { number: self.number, ..event }));

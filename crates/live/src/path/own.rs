@@ -26,7 +26,7 @@ impl OwnDelays {
     /// port `first`, each further one the next.
     pub(super) fn of(scenario: &Scenario, run: &Model, first: u16) -> OwnDelays {
         let near = scenario.ends().map(|(near, _)| near);
-        let asks = scenario.flows().iter().flat_map(|flow| (0..flow.count).map(|_| flow.rtt.is_some()));
+        let has_rtt = scenario.flows().iter().flat_map(|flow| (0..flow.count).map(|_| flow.rtt.is_some()));
         let propagation = |host, direction| {
             let of_host = run.links.iter().find(|link| link.host == Some(host) && link.direction == direction);
             of_host.map_or(Span::ZERO, |link| link.model.propagation)
@@ -35,8 +35,8 @@ impl OwnDelays {
             before: propagation(from, LinkDirection::UP),
             after: propagation(to, LinkDirection::DOWN),
         };
-        let asking = (first..=u16::MAX).zip(&run.flows).zip(asks).filter(|(_, asks)| *asks);
-        let by_port = asking.map(|((port, flow), _)| {
+        let with_rtt = (first..=u16::MAX).zip(&run.flows).zip(has_rtt).filter(|(_, has_rtt)| *has_rtt);
+        let by_port = with_rtt.map(|((port, flow), _)| {
             let from_near = near == Some(flow.ends.0.as_str());
             let (near, far) = if from_near { (flow.source, flow.sink) } else { (flow.sink, flow.source) };
             (port, [way(near, far), way(far, near)])

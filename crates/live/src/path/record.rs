@@ -1,7 +1,7 @@
 //! What an emulated path records: its lateness, counts of frames, queues and delays over time.
 
 use super::capture::{Capturing, PathCapture};
-use super::emulator::{Counts, LinkResult, Release, Side, WayResult};
+use super::emulator::{Counts, DirectionResult, LinkResult, Release, Side};
 use super::lost::Lost;
 use crate::clock::{Clock, Lateness, histogram};
 use crate::gateway::AccessPointReport;
@@ -145,16 +145,16 @@ impl Recorder {
     }
 
     /// Adds the measurements to `report`.
-    pub(super) fn finish(self, ways: [WayResult; 2], end: Time, mut report: PathReport) -> PathReport {
+    pub(super) fn finish(self, directions: [DirectionResult; 2], end: Time, mut report: PathReport) -> PathReport {
         report.lag = Lateness::of(&self.lag);
         report.capture = self.capture.map(Capturing::finish);
-        for (way, delays) in ways.into_iter().zip(self.delays) {
+        for (direction, delays) in directions.into_iter().zip(self.delays) {
             report.directions.push(DirectionReport {
                 delay: Lateness::of(&delays.all),
                 delay_min_s: (!delays.all.is_empty()).then(|| Span(delays.all.min()).as_secs_f64()),
-                ..DirectionReport::of(way.from, &way.counts)
+                ..DirectionReport::of(direction.from, &direction.counts)
             });
-            for LinkResult { model, report: measured, waits, series } in way.links {
+            for LinkResult { model, report: measured, waits, series } in direction.links {
                 report.queues.push(PathQueue {
                     queue: QueueSummary::of(&model, &measured),
                     delay_mean_s: waits.mean().map(Span::as_secs_f64),

@@ -7,7 +7,7 @@ use super::{Keys, Lost, Shared};
 use bytes::BytesMut;
 use paceline_flow::quic::QuicConfig;
 use paceline_packet::Flags;
-use paceline_quinn::{Gate, Leave};
+use paceline_quinn::{Gate, SendTime};
 use paceline_units::{Span, Time};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
@@ -52,7 +52,7 @@ pub(super) struct Link {
 
 impl Debug for Link {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("connected", &self.connected).field("told", &self.shared).finish_non_exhaustive()
+        f.debug_struct("Link").field("connected", &self.connected).field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 
@@ -113,10 +113,10 @@ impl Link {
     /// Queries the gate, at a sender whose controllers are behind it: when a packet may be sent with `in_flight` bytes
     /// in flight; [`Time::NEVER`]: the window is full.
     pub(super) fn may_leave(&mut self, gate: &Gate, now: Time, in_flight: u64) -> Time {
-        match gate.ask(self.instant(now), in_flight) {
-            Leave::Now => now,
-            Leave::At(then) => self.time(then),
-            Leave::Later => Time::NEVER,
+        match gate.poll(self.instant(now), in_flight) {
+            SendTime::Now => now,
+            SendTime::At(then) => self.time(then),
+            SendTime::Later => Time::NEVER,
         }
     }
 

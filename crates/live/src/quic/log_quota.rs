@@ -42,18 +42,18 @@ impl LogQuota {
     /// # Errors
     /// The system's, about the folder.
     pub fn within(folder: &Path, files: u64, bytes: u64) -> io::Result<LogQuota> {
-        let mut room = LogQuota::new(files, bytes);
+        let mut quota = LogQuota::new(files, bytes);
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
             if let Some(number) = entry.file_name().to_str().and_then(number) {
-                let left = room.bytes.get_mut();
+                let left = quota.bytes.get_mut();
                 *left = left.saturating_sub(entry.metadata()?.len());
-                let left = room.files.get_mut();
+                let left = quota.files.get_mut();
                 *left = left.saturating_sub(1);
-                room.first = room.first.max(number.saturating_add(1));
+                quota.first = quota.first.max(number.saturating_add(1));
             }
         }
-        Ok(room)
+        Ok(quota)
     }
 
     /// The number for the first flow: numbers in an earlier server's logs are not reused.
@@ -69,7 +69,7 @@ impl LogQuota {
         take(&self.files, 1)
     }
 
-    /// Whether there is no room for another log.
+    /// Whether the quota allows no further log.
     pub(crate) fn is_full(&self) -> bool {
         self.files.load(Ordering::Relaxed) == 0 || self.bytes.load(Ordering::Relaxed) < u64::from(u16::MAX)
     }
@@ -90,8 +90,8 @@ pub(super) struct Bounded<W> {
 
 impl<W: Write> Write for Bounded<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(room) = &self.quota {
-            take(&room.bytes, bytes.len() as u64)?;
+        if let Some(quota) = &self.quota {
+            take(&quota.bytes, bytes.len() as u64)?;
         }
         self.to.write_all(bytes)?;
         Ok(bytes.len())
@@ -114,28 +114,28 @@ mod tests {
         {
             std::fs::write(folder.join(name), vec![0; bytes]).unwrap();
         }
-        let room = LogQuota::within(&folder, 3, 200);
+        let quota = LogQuota::within(&folder, 3, 200);
         std::fs::remove_dir_all(&folder).unwrap();
-        let room = room.unwrap();
-        assert_eq!((room.first(), room.files.into_inner(), room.bytes.into_inner()), (13, 1, 50));
+        let quota = quota.unwrap();
+        assert_eq!((quota.first(), quota.files.into_inner(), quota.bytes.into_inner()), (13, 1, 50));
         assert!(LogQuota::within(&folder, 3, 200).is_err(), "it is gone");
     }
 
     #[test]
     fn what_is_written_together_is_bounded_and_whole() {
-        let room = Arc::new(LogQuota::new(2, 100_000));
+        let quota = Arc::new(LogQuota::new(2, 100_000));
         let mut files = [(); 2].map(|()| {
-            room.take_file().unwrap();
-            Bounded { to: Vec::new(), quota: Some(Arc::clone(&room)) }
+            quota.take_file().unwrap();
+            Bounded { to: Vec::new(), quota: Some(Arc::clone(&quota)) }
         });
-        assert_eq!(room.take_file().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(quota.take_file().unwrap_err().kind(), io::ErrorKind::StorageFull);
         files[0].write_all(&[1; 60_000]).unwrap();
         assert!(files[1].write_all(&[2; 40_001]).is_err());
         files[1].write_all(&[2; 40_000]).unwrap();
         assert!(files[0].write_all(&[1]).is_err());
         assert_eq!(files.map(|file| file.to.len()), [60_000, 40_000]);
-        assert!(room.is_full());
-        assert!(room.has_filled() && !room.has_filled(), "once");
+        assert!(quota.is_full());
+        assert!(quota.has_filled() && !quota.has_filled(), "once");
         let mut free = Bounded { to: Vec::new(), quota: None };
         assert!(free.write_all(&[0; 200_000]).is_ok(), "one's own has the disk's");
     }

@@ -10,7 +10,7 @@
 
 use super::frames::take;
 use super::log_quota::Bounded;
-use super::watch::News;
+use super::watch::PacketFate;
 use super::{Logged, Lost, Shared};
 use crate::session::Side;
 use paceline_flow::quic::QuicConfig;
@@ -146,11 +146,11 @@ impl Log {
     }
 
     /// Logs the reports to the controller, and its state after them.
-    pub(super) fn news(&mut self, now: Time, news: &[News], state: Option<State>, in_flight: u64) {
-        for one in news {
-            match one {
-                News::Acked(left) => self.acked(now, left),
-                News::Lost(newest) => self.lost(now, *newest),
+    pub(super) fn packet_fates(&mut self, now: Time, fates: &[PacketFate], state: Option<State>, in_flight: u64) {
+        for fate in fates {
+            match fate {
+                PacketFate::Acked(left) => self.acked(now, left),
+                PacketFate::Lost(newest) => self.lost(now, *newest),
             }
         }
         let Some(state) = state else { return };

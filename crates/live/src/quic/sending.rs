@@ -17,7 +17,7 @@ use paceline_control::{Gauges, known};
 use paceline_flow::quic::{Carriage, QuicConfig};
 use paceline_flow::{Datagrams, ForeignSender, SenderStats};
 use paceline_packet::{Flags, Stamp};
-use paceline_quinn::{Controllers, Gate, Witness};
+use paceline_quinn::{Controllers, Gate, Observer};
 use paceline_units::{Rate, Span, Time};
 use quinn_proto::{ConnectionError, Dir, Event, SendDatagramError, StreamEvent, StreamId};
 use std::collections::{BTreeMap, VecDeque};
@@ -53,7 +53,7 @@ pub struct Sending {
     gate: Gate,
     /// When pacing allows the next packet, if one is waiting for that.
     paced: Time,
-    witness: Witness,
+    observer: Observer,
     watch: Watch,
     config: QuicConfig,
     shared: Arc<Shared>,
@@ -95,14 +95,14 @@ impl Sending {
     #[must_use]
     pub fn new(config: &QuicConfig, controllers: Controllers, keys: &Keys, shared: Arc<Shared>) -> Sending {
         let watch = Watch::default();
-        let witness = watch.witness(Arc::clone(&shared));
+        let observer = watch.observer(Arc::clone(&shared));
         let gate = Gate::new();
-        let controllers = controllers.seen_by(witness.clone()).behind(gate.clone());
+        let controllers = controllers.seen_by(observer.clone()).behind(gate.clone());
         Sending {
             link: Link::new(true, Arc::new(controllers), config, keys, Arc::clone(&shared)),
             gate,
             paced: Time::NEVER,
-            witness,
+            observer,
             watch,
             stats: SenderStats::new(config.wire()),
             config: config.clone(),
@@ -130,7 +130,7 @@ impl Sending {
 
     /// The controller's window in bytes.
     fn window(&self) -> u64 {
-        self.witness.state().map_or(self.config.initial_window(), |state| state.window)
+        self.observer.state().map_or(self.config.initial_window(), |state| state.window)
     }
 
     fn smoothed(&self) -> Option<Span> {
@@ -173,9 +173,9 @@ impl Sending {
         self.stats.window_cuts = seen.losses + seen.marks;
         let lost_bytes = std::mem::take(&mut seen.lost_bytes);
         let in_flight = seen.in_flight;
-        if let (Some(log), Some(news)) = (&mut self.log, &mut seen.news) {
-            log.news(now, news, self.witness.state(), in_flight);
-            news.clear();
+        if let (Some(log), Some(fates)) = (&mut self.log, &mut seen.fates) {
+            log.packet_fates(now, fates, self.observer.state(), in_flight);
+            fates.clear();
         }
         drop(seen);
         self.owed += lost_bytes;
@@ -512,7 +512,7 @@ impl ForeignSender for Sending {
     fn target(&self) -> Option<Rate> {
         let trip = self.smoothed()?.as_secs_f64().max(1e-6);
         let by_window = self.window() as f64 * 8.0 / trip;
-        let paced = self.witness.state().and_then(|state| state.pacing_rate);
+        let paced = self.observer.state().and_then(|state| state.pacing_rate);
         let rate = paced.map_or(by_window, |rate| by_window.min(rate * 8.0));
         let (datagram, wire) = (f64::from(self.config.datagram), f64::from(self.config.wire()));
         Some(Rate::from_bps((rate * wire / datagram).min(1e15) as u64))
@@ -555,7 +555,7 @@ impl ForeignSender for Sending {
 
     fn gauges(&self, to: &mut dyn Gauges) {
         let datagram = f64::from(self.config.datagram);
-        self.witness.gauges(to);
+        self.observer.gauges(to);
         to.seconds("srtt", known(self.smoothed().unwrap_or(Span::ZERO).as_secs_f64()));
         to.packets("in_flight", self.watch.seen().in_flight as f64 / datagram);
     }
@@ -566,7 +566,7 @@ impl Sending {
     fn connect(&mut self, now: Time) {
         self.connections += 1;
         self.log = Log::begin(now, &self.shared, Side::Sender, self.connections, &self.config);
-        self.watch.seen().news = self.log.as_ref().map(|_| Vec::new());
+        self.watch.seen().fates = self.log.as_ref().map(|_| Vec::new());
         self.link.connect(now);
     }
 

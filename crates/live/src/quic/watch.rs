@@ -4,7 +4,7 @@
 
 use super::Shared;
 use crate::session::log::EVENT_LOG;
-use paceline_quinn::{Call, What, Witness};
+use paceline_quinn::{Call, Observer, What};
 use paceline_units::Span;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -22,13 +22,13 @@ pub(super) struct Seen {
     /// Bytes in lost packets since they were last taken.
     pub lost_bytes: u64,
     /// The fate of packets since it was last taken, if it is logged; and the number of the last packet sent.
-    pub news: Option<Vec<News>>,
+    pub fates: Option<Vec<PacketFate>>,
     pub last: u64,
 }
 
 /// The fate of packets, identified by their send times.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum PacketFate {
     /// These were acknowledged.
     Acked(Vec<Instant>),
     /// This packet was lost, and those before it.
@@ -44,10 +44,10 @@ impl Watch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A witness that records the calls here, and in the event log if there is one.
-    pub fn witness(&self, shared: Arc<Shared>) -> Witness {
+    /// An observer that records the calls here, and in the event log if there is one.
+    pub fn observer(&self, shared: Arc<Shared>) -> Observer {
         let watch = self.clone();
-        Witness::telling(move |event| {
+        Observer::with_callback(move |event| {
             if let Some(calls) = shared.calls.get()
                 && let Err(error) = calls.lock().unwrap_or_else(PoisonError::into_inner).write(event)
             {
@@ -64,13 +64,13 @@ impl Seen {
         match call {
             Call::Sent { last_packet_number, .. } => self.last = last_packet_number,
             Call::Acked { .. } => {
-                self.news.iter_mut().for_each(|news| news.push(News::Acked(event.left.to_vec())));
+                self.fates.iter_mut().for_each(|fates| fates.push(PacketFate::Acked(event.left.to_vec())));
                 self.in_flight = event.state.in_flight;
                 self.round_trips.push(event.state.rtt.latest_rtt);
             }
             Call::Lost { bytes, .. } => {
-                let newest = event.left.iter().copied().map(News::Lost);
-                self.news.iter_mut().for_each(|news| news.extend(newest.clone()));
+                let newest = event.left.iter().copied().map(PacketFate::Lost);
+                self.fates.iter_mut().for_each(|fates| fates.extend(newest.clone()));
                 self.in_flight = self.in_flight.saturating_sub(bytes);
                 (self.losses, self.lost_bytes) = (self.losses + 1, self.lost_bytes + bytes);
             }

@@ -182,9 +182,9 @@ impl Bundled {
 
 fn write_waiting(waiting: &Waiting, to: &mut Vec<u8>) {
     let class = waiting.next.map_or(0, |class| match class {
-        Class::Sound => 1,
-        Class::Again => 2,
-        Class::Picture => 3,
+        Class::Audio => 1,
+        Class::Retransmission => 2,
+        Class::Video => 3,
     });
     numbers(to, &[class, waiting.backlog, waiting.since.0, waiting.written]);
 }
@@ -192,9 +192,9 @@ fn write_waiting(waiting: &Waiting, to: &mut Vec<u8>) {
 fn read_waiting(from: &mut LogReader<'_>) -> Result<Waiting, Broken> {
     let next = match from.number()? {
         0 => None,
-        1 => Some(Class::Sound),
-        2 => Some(Class::Again),
-        3 => Some(Class::Picture),
+        1 => Some(Class::Audio),
+        2 => Some(Class::Retransmission),
+        3 => Some(Class::Video),
         _ => return Err(Broken::Wrong("a class of packets")),
     };
     let (backlog, since, written) = (from.number()?, Time(from.number()?), from.number()?);
@@ -224,7 +224,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn waiting() -> impl Strategy<Value = Waiting> {
-        let next = prop::option::of(prop::sample::select(vec![Class::Sound, Class::Again, Class::Picture]));
+        let next = prop::option::of(prop::sample::select(vec![Class::Audio, Class::Retransmission, Class::Video]));
         (next, any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(next, backlog, since, written)| Waiting {
             next,
             backlog,

@@ -39,7 +39,7 @@ pub(super) enum Decoded {
     /// Not a message of this flow.
     Garbage,
     /// An implausible message of this flow.
-    Incredible,
+    Implausible,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,7 +98,9 @@ impl Codec {
             Transport::Acks { .. } => Kind::Acks,
             Transport::Rtp { .. } => Kind::Rtp,
             Transport::Tcp { config, .. } => Kind::Tcp { bare_syn: config.bare_syn() },
-            Transport::Tfrc { config, .. } => Kind::Tfrc { several: config.settings.several, frames: config.frames },
+            Transport::Tfrc { config, .. } => {
+                Kind::Tfrc { several: config.settings.multiple_connections, frames: config.frames }
+            }
             Transport::Quic { .. } => Kind::Quic,
             Transport::Udp(_) => Kind::Udp,
         };
@@ -249,7 +251,7 @@ impl Codec {
             (Message::SegmentAck(ack), Kind::Tcp { .. }) => {
                 // data that were never sent cannot have arrived
                 if ack.next > self.next || ack.options.blocks().any(|b| b.start > b.end || b.end > self.next) {
-                    return Decoded::Incredible;
+                    return Decoded::Implausible;
                 }
                 let mut options = ack.options;
                 options.window = options.window.map(|window| window.min(WIDEST));
@@ -265,10 +267,10 @@ impl Codec {
                 let subflow = feedback.subflow.unwrap_or(Subflow::ONLY);
                 (feedback.received_end, feedback.echo, Flags::NONE, Some(Extra::TfrcReport(subflow, report)))
             }
-            _ => return Decoded::Incredible,
+            _ => return Decoded::Implausible,
         };
         if !self.is_ours(echo) {
-            return Decoded::Incredible;
+            return Decoded::Implausible;
         }
         let packet = self.packet(time, seq, echo, bytes.len());
         Decoded::Machine((Packet { flags: flags.with(Flags::ACK), ..packet }, extra))
@@ -289,7 +291,7 @@ impl Codec {
             {
                 let subflow = data.subflow.unwrap_or(Subflow::ONLY);
                 if subflow.place >= PLACES {
-                    return Decoded::Incredible;
+                    return Decoded::Implausible;
                 }
                 let arrived = self.arrived(subflow);
                 arrived.packets = arrived.packets.wrapping_add(1);
@@ -303,16 +305,16 @@ impl Codec {
             }
             (Message::Segment(segment), Kind::Tcp { .. }) => {
                 if segment.sequence >= self.next.saturating_add(AHEAD) {
-                    return Decoded::Incredible;
+                    return Decoded::Implausible;
                 }
                 (segment.sequence, segment.timestamp, segment.flags, None)
             }
             (Message::Single(single), Kind::Acks) => (single.sequence, single.timestamp, Flags::NONE, None),
             (Message::Plain(plain), Kind::Udp) => (plain.sequence, plain.timestamp, Flags::NONE, None),
-            _ => return Decoded::Incredible,
+            _ => return Decoded::Implausible,
         };
         if payload.len() > usize::from(self.segment) {
-            return Decoded::Incredible;
+            return Decoded::Implausible;
         }
         let size = payload.len() + usize::from(self.header) - usize::from(self.below);
         let packet = self.packet(time, seq, stamp, size);
@@ -331,7 +333,7 @@ impl Codec {
         }
         let Ok((data, payload)) = rtp::decode(bytes) else { return Decoded::Garbage };
         if payload.len() > usize::from(self.segment) {
-            return Decoded::Incredible;
+            return Decoded::Implausible;
         }
         let captured = self.capture(RtpData::CLOCK_HZ as u32, data.timestamp, time);
         let packet = self.packet(time, u32::from(data.sequence), captured, bytes.len());

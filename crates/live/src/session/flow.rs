@@ -278,7 +278,7 @@ impl FlowSpec {
             Transport::Acks { .. } => (SINGLE_LEN, ACK_LEN),
             Transport::Tcp { .. } => (SEGMENT_LEN, SEGMENT_ACK_LEN),
             Transport::Tfrc { config, .. } => {
-                let more = if config.settings.several { SUBFLOW_LEN } else { 0 };
+                let more = if config.settings.multiple_connections { SUBFLOW_LEN } else { 0 };
                 let frame = if config.frames { FRAME_LEN } else { 0 };
                 (SHORT_LEN + more + frame, FEEDBACK_LEN + more)
             }

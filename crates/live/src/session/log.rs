@@ -141,7 +141,7 @@ fn kind(input: Input<'_>) -> u8 {
 pub(super) fn state(state: State) -> u8 {
     match state {
         State::Idle => 0,
-        State::Asking => 1,
+        State::Opening => 1,
         State::Running => 2,
         State::Closing => 3,
         State::Ended(End::Done) => 4,

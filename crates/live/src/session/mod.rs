@@ -44,7 +44,7 @@ use paceline_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Interval at which an accepted sender repeats its request. Each accept shows that the receiver still wants the data.
-pub const ASK_AGAIN: Span = Span::from_secs(1);
+pub const REQUEST_INTERVAL: Span = Span::from_secs(1);
 /// Silence after which the other end counts as gone. A flow survives a path outage of ten seconds.
 pub const SILENCE: Span = Span::from_secs(12);
 
@@ -233,7 +233,7 @@ pub enum State {
     /// It has not been started.
     Idle,
     /// A sender has sent a request; a receiver waits for one.
-    Asking,
+    Opening,
     /// Data flow.
     Running,
     /// The sender has closed the flow, and waits for the answer.

@@ -118,7 +118,7 @@ impl ReceiverSession {
         match self.state {
             State::Idle | State::Closing | State::Ended(_) => Time::NEVER,
             _ if self.quic.as_ref().is_some_and(|quic| quic.more) => Time::ZERO,
-            State::Asking => self.due.min(silence),
+            State::Opening => self.due.min(silence),
             State::Running => {
                 let machine = self.times.wake(self.sink.next_wake());
                 machine.min(silence)
@@ -131,7 +131,7 @@ impl ReceiverSession {
         let now = self.times.input(now);
         match input {
             Input::Start if self.state == State::Idle => {
-                self.state = State::Asking;
+                self.state = State::Opening;
                 self.last_received = now;
                 if self.spec.announces {
                     self.announce(now, out);
@@ -196,7 +196,7 @@ impl ReceiverSession {
         }
         match self.codec.decode_data(bytes, ecn, time) {
             Decoded::Garbage => self.counts.garbage += 1,
-            Decoded::Incredible => self.counts.disregarded += 1,
+            Decoded::Implausible => self.counts.disregarded += 1,
             Decoded::Agreement(message) => self.agree(now, message, out),
             Decoded::Machine((packet, extra)) if self.state == State::Running => {
                 self.counts.taken += 1;
@@ -215,7 +215,7 @@ impl ReceiverSession {
             Message::Request(request) if request.nonce == self.spec.secret() => {
                 self.counts.taken += 1;
                 self.last_received = now;
-                if self.state == State::Asking {
+                if self.state == State::Opening {
                     self.state = State::Running;
                     self.times.begin(now);
                     self.watched = (now, 0);
@@ -253,8 +253,8 @@ impl ReceiverSession {
     fn timer(&mut self, now: Time, out: &mut Outbox) {
         let silent = self.last_received + SILENCE <= now;
         match self.state {
-            State::Asking if silent => self.state = State::Ended(End::NoAnswer),
-            State::Asking if self.due <= now => self.announce(now, out),
+            State::Opening if silent => self.state = State::Ended(End::NoAnswer),
+            State::Opening if self.due <= now => self.announce(now, out),
             State::Running if silent => self.state = State::Ended(End::Silence),
             State::Running => self.run(now, out),
             _ => {}

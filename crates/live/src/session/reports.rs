@@ -64,7 +64,7 @@ pub struct Reported {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReportKind {
     /// Packets have arrived that no report covered before.
-    News,
+    NewArrivals,
     /// A report without news.
     Nothing,
     /// The receiver leaves (BYE).
@@ -91,7 +91,7 @@ impl Reports {
     /// For a receiver that has not reported yet, of a flow with RTP's machines.
     pub(super) fn new(transport: &Transport) -> Reports {
         let interval = match transport {
-            Transport::Rtp { config, .. } => config.timing.least(),
+            Transport::Rtp { config, .. } => config.timing.t_min(),
             _ => Span::ZERO,
         };
         let patience = interval.max(MIN_INTERVAL) * INTERVALS;
@@ -132,7 +132,7 @@ impl Reports {
         if leaves && self.reporter == Some(compound.ssrc) {
             return ReportKind::Left;
         }
-        if news { ReportKind::News } else { ReportKind::Nothing }
+        if news { ReportKind::NewArrivals } else { ReportKind::Nothing }
     }
 
     /// Handles feedback about arrivals; returns whether it covers a packet that none covered before.

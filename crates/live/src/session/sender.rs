@@ -9,7 +9,7 @@ use super::reports::{CAUTIOUS_BPS, ReportKind, Reported, Reports};
 use super::shaper::Shaper;
 use super::times::{MAX_DATAGRAMS, Times};
 use super::work::{Behind, MAX_WAITING, Work};
-use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
+use super::{Counts, EcnBits, End, Input, Outbox, REQUEST_INTERVAL, SILENCE, SessionSpec, State};
 use crate::quic::Keys;
 use paceline_control::{GaugeUnit, Gauges, SentPacket};
 use paceline_flow::{Segment, Sender, Transmit};
@@ -256,7 +256,7 @@ impl SenderSession {
         match self.state {
             State::Idle | State::Ended(_) => Time::NEVER,
             _ if self.quic.as_ref().is_some_and(|quic| quic.more) => Time::ZERO,
-            State::Asking => self.due,
+            State::Opening => self.due,
             State::Closing => self.due.min(self.shaper.next_wake()),
             State::Running => {
                 let machine = self.times.wake(self.source.next_wake());
@@ -275,7 +275,7 @@ impl SenderSession {
                 if self.reports.is_some() {
                     self.begin(now, Time::NEVER, out);
                 } else {
-                    self.state = State::Asking;
+                    self.state = State::Opening;
                     self.send_request(now, out);
                 }
             }
@@ -306,7 +306,7 @@ impl SenderSession {
         self.requested_at = now;
         self.codec.agreement(Message::Request(self.request), out);
         self.due = match self.state {
-            State::Running => now + ASK_AGAIN,
+            State::Running => now + REQUEST_INTERVAL,
             _ => now + REPEATS[(self.sent as usize).min(REPEATS.len() - 1)],
         };
         self.sent += 1;
@@ -322,7 +322,7 @@ impl SenderSession {
         let time = self.times.machine(now);
         match self.codec.decode_answer(bytes, time) {
             Decoded::Garbage => self.counts.garbage += 1,
-            Decoded::Incredible => self.counts.disregarded += 1,
+            Decoded::Implausible => self.counts.disregarded += 1,
             // a receiver of plain RTP does not know such messages: the sender is somebody else
             Decoded::Agreement(_) if self.reports.is_some() => self.counts.garbage += 1,
             Decoded::Agreement(message) => self.agree(now, message, out),
@@ -358,7 +358,7 @@ impl SenderSession {
         };
         let Some(Extra::Rtcp(compound)) = extra else { return false };
         match reports.on_compound(compound) {
-            ReportKind::News => {
+            ReportKind::NewArrivals => {
                 self.last_received = now;
                 self.shaper.lift(now, out);
                 true
@@ -394,11 +394,11 @@ impl SenderSession {
                 }
                 self.last_received = now;
                 self.round_trip = Some(now.since(self.requested_at));
-                if self.state == State::Asking {
-                    self.begin(now, now + ASK_AGAIN, out);
+                if self.state == State::Opening {
+                    self.begin(now, now + REQUEST_INTERVAL, out);
                 }
             }
-            Message::Refuse(Refuse { nonce: theirs, reason }) if theirs == nonce && self.state == State::Asking => {
+            Message::Refuse(Refuse { nonce: theirs, reason }) if theirs == nonce && self.state == State::Opening => {
                 self.counts.taken += 1;
                 self.state = State::Ended(End::Refused(reason));
             }
@@ -421,7 +421,7 @@ impl SenderSession {
     fn timer(&mut self, now: Time, out: &mut Outbox) {
         self.shaper.release(now, out);
         match self.state {
-            State::Asking if self.due <= now => {
+            State::Opening if self.due <= now => {
                 if self.sent as usize >= REPEATS.len() {
                     self.state = State::Ended(End::NoAnswer);
                 } else {
@@ -445,7 +445,7 @@ impl SenderSession {
 
     fn stop(&mut self, now: Time, out: &mut Outbox) {
         match self.state {
-            State::Idle | State::Asking => self.state = State::Ended(End::Stopped),
+            State::Idle | State::Opening => self.state = State::Ended(End::Stopped),
             State::Running => {
                 self.run(now, out);
                 self.end = End::Stopped;

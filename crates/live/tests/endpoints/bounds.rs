@@ -10,7 +10,7 @@ fn strangers_get_no_answer() {
         use paceline_packet::wire::tfrc::*;
         let server = Served::new(options());
         let (_control, opened) =
-            open(&server, &[wanted("tfrc", &[("cc", "tfrc")], 20_000, Direction::Reverse)]).unwrap();
+            open(&server, &[requested("tfrc", &[("cc", "tfrc")], 20_000, Direction::Reverse)]).unwrap();
         let (connection, nonce) = opened[0];
         let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
         stranger.connect(server.address).unwrap();
@@ -89,8 +89,8 @@ fn a_flood_of_garbage_harms_nobody() {
             }
             sent
         });
-        let flows = vec![wanted("udp", &[("cc", "udp"), ("app", CBR)], 2000, Direction::Forward)];
-        let run: LiveRun = send(&ask(&server, flows), &SendWatch::default()).unwrap();
+        let flows = vec![requested("udp", &[("cc", "udp"), ("app", CBR)], 2000, Direction::Forward)];
+        let run: LiveRun = send(&send_options(&server, flows), &SendWatch::default()).unwrap();
         over.store(true, Ordering::Relaxed);
         assert!(flood.join().unwrap() > 1000);
         let row = &run.output.summary.flows[0];
@@ -108,7 +108,7 @@ fn a_flood_of_garbage_harms_nobody() {
 fn a_ticket_is_good_from_its_own_address_and_once() {
     realtime::tried(|| {
         let server = Served::new(options());
-        let mut flow = wanted("reno", &[], 1000, Direction::Reverse);
+        let mut flow = requested("reno", &[], 1000, Direction::Reverse);
         flow.offer.kernel = Some("reno".to_owned());
         let (mut control, opened) = open(&server, &[flow]).unwrap();
         let attach = Greeting::Attach { ticket: opened[0].1 };
@@ -134,7 +134,7 @@ fn a_server_holds_a_client_to_the_rate_that_it_grants() {
         use paceline_packet::Stamp;
         use paceline_packet::wire::tfrc::*;
         let server = Served::new(ServeOptions { max_rate: Rate::from_bps(4_000_000), ..options() });
-        let flow = wanted("udp", &[("cc", "udp"), ("app", CBR)], 20_000, Direction::Forward);
+        let flow = requested("udp", &[("cc", "udp"), ("app", CBR)], 20_000, Direction::Forward);
         let (mut control, opened) = open(&server, &[flow]).unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(server.address).unwrap();
@@ -180,7 +180,8 @@ fn a_client_that_dawdles_is_cut_off() {
         use std::io::{Read as _, Write as _};
         let server = Served::new(options());
         let begin = Instant::now();
-        let (mut control, _) = open(&server, &[wanted("tfrc", &[("cc", "tfrc")], 50_000, Direction::Reverse)]).unwrap();
+        let (mut control, _) =
+            open(&server, &[requested("tfrc", &[("cc", "tfrc")], 50_000, Direction::Reverse)]).unwrap();
         let mut stream = std::net::TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         // a message of 1000 bytes, of which one comes three times a second
@@ -212,8 +213,8 @@ fn strangers_that_only_connect_leave_room_for_others() {
         let mut idle: Vec<_> = (0..96).map(|_| std::net::TcpStream::connect(server.address).unwrap()).collect();
         // the server takes them in as fast as it can
         thread::sleep(Duration::from_millis(300));
-        let flow = || vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Forward)];
-        let refused = send(&ask(&server, flow()), &SendWatch::default());
+        let flow = || vec![requested("t", &[("cc", "tfrc")], 300, Direction::Forward)];
+        let refused = send(&send_options(&server, flow()), &SendWatch::default());
         // (its hello may meet a connection that is closed already)
         let said = matches!(&refused, Err(SendError::Refused(why)) if why.contains("as many clients"));
         assert!(said || matches!(refused, Err(SendError::Closed | SendError::System(_))), "{refused:?}");
@@ -222,7 +223,7 @@ fn strangers_that_only_connect_leave_room_for_others() {
         assert!(matches!(other.read(MAX_RESULT, PATIENCE), Ok(ServerMessage::Welcome { .. })));
         idle.truncate(80);
         thread::sleep(Duration::from_millis(300));
-        assert!(send(&ask(&server, flow()), &SendWatch::default()).unwrap().notes.flows[0].well);
+        assert!(send(&send_options(&server, flow()), &SendWatch::default()).unwrap().notes.flows[0].well);
     });
 }
 
@@ -238,10 +239,10 @@ fn strangers_of_many_addresses_leave_room_for_others() {
             .collect();
         assert!(idle.len() > 256);
         thread::sleep(Duration::from_millis(300));
-        let mut flow = wanted("k", &[], 300, Direction::Forward);
+        let mut flow = requested("k", &[], 300, Direction::Forward);
         flow.offer.kernel = Some("reno".to_owned());
         let run = send(
-            &ask(&server, vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse), flow]),
+            &send_options(&server, vec![requested("t", &[("cc", "tfrc")], 300, Direction::Reverse), flow]),
             &SendWatch::default(),
         );
         assert!(run.unwrap().notes.flows.iter().all(|flow| flow.well));
@@ -250,8 +251,10 @@ fn strangers_of_many_addresses_leave_room_for_others() {
             .filter_map(|n| connected_from(&format!("127.0.{}.{}", 1 + n / 200, 1 + n % 200), server.address).ok())
             .collect();
         thread::sleep(Duration::from_millis(300));
-        let run =
-            send(&ask(&server, vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Forward)]), &SendWatch::default());
+        let run = send(
+            &send_options(&server, vec![requested("t", &[("cc", "tfrc")], 300, Direction::Forward)]),
+            &SendWatch::default(),
+        );
         assert!(run.unwrap().notes.flows[0].well);
         drop((idle, many));
     });
@@ -273,7 +276,7 @@ fn the_kernels_tcp_is_held_to_the_rate_where_it_arrives() {
     realtime::tried(|| {
         use std::io::Write as _;
         let server = Served::new(ServeOptions { max_rate: Rate::from_bps(8_000_000), ..options() });
-        let mut flow = wanted("reno", &[], 5000, Direction::Forward);
+        let mut flow = requested("reno", &[], 5000, Direction::Forward);
         flow.offer.kernel = Some("reno".to_owned());
         let (mut control, opened) = open(&server, &[flow]).unwrap();
         let mut data = std::net::TcpStream::connect(server.address).unwrap();
@@ -286,9 +289,9 @@ fn the_kernels_tcp_is_held_to_the_rate_where_it_arrives() {
         };
         assert_eq!((half.row.bytes_delivered, half.well), (Some(2 << 20), true), "{}", half.ended);
         // 2 MiB at 1 MB/s, of which a quarter of one may come at once
-        let least = ((2 << 20) as f64 - 256e3) / 1e6;
+        let min_s = ((2 << 20) as f64 - 256e3) / 1e6;
         assert!(
-            begin.elapsed().as_secs_f64() > 0.95 * least && half.row.goodput_bps < 10e6,
+            begin.elapsed().as_secs_f64() > 0.95 * min_s && half.row.goodput_bps < 10e6,
             "{}",
             half.row.goodput_bps
         );
@@ -300,16 +303,16 @@ fn the_kernels_tcp_is_held_to_the_rate_where_it_arrives() {
 fn bounds_are_kept_and_nonsense_is_survived() {
     realtime::tried(|| {
         let server = Served::new(ServeOptions { max_duration: Span::from_secs(2), ..options() });
-        let refused = |flows: Vec<Wanted>| match send(&ask(&server, flows), &SendWatch::default()) {
+        let refused = |flows: Vec<RequestedFlow>| match send(&send_options(&server, flows), &SendWatch::default()) {
             Err(SendError::Refused(why)) => why,
             other => panic!("{other:?}"),
         };
-        assert!(refused(vec![wanted("t", &[("cc", "tfrc")], 3000, Direction::Forward)]).contains("--max-duration"));
-        let mistaken = ask(&server, vec![wanted("t", &[("cc", "no-such")], 300, Direction::Reverse)]);
+        assert!(refused(vec![requested("t", &[("cc", "tfrc")], 3000, Direction::Forward)]).contains("--max-duration"));
+        let mistaken = send_options(&server, vec![requested("t", &[("cc", "no-such")], 300, Direction::Reverse)]);
         assert!(matches!(send(&mistaken, &SendWatch::default()), Err(SendError::Flow(why)) if why.contains("no-such")));
         let unchecked = open(&server, &mistaken.flows);
         assert!(unchecked.is_err(), "the server checks for itself");
-        let mut measured = wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse);
+        let mut measured = requested("t", &[("cc", "tfrc")], 300, Direction::Reverse);
         let mut measure = Measure { from_ms: 0, to_ms: 3000, every_us: 100_000 };
         measured.offer.measure = Some(measure);
         assert!(refused(vec![measured.clone()]).contains("--max-duration"), "what is measured counts too");
@@ -317,16 +320,16 @@ fn bounds_are_kept_and_nonsense_is_survived() {
         measured.offer.measure = Some(measure);
         assert!(refused(vec![measured.clone()]).contains("--max-duration"));
         let flood = [("cc", "udp"), ("app", "{ kind = \"cbr\", rate = \"30 Mbit/s\" }")];
-        let said = refused(vec![wanted("u", &flood, 300, Direction::Reverse)]);
+        let said = refused(vec![requested("u", &flood, 300, Direction::Reverse)]);
         assert!(
             said.contains("30329") && said.contains("allows 20 Mbit/s, and `paceline serve --max-rate` raises that"),
             "{said}"
         );
-        let many = (0..19).map(|_| wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
+        let many = (0..19).map(|_| requested("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
         assert!(refused(many).contains("as many flows"));
-        let more = (0..65).map(|_| wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
+        let more = (0..65).map(|_| requested("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
         assert!(refused(more).contains("65 flows; 1 to 64"));
-        let mut foreign = wanted("k", &[], 300, Direction::Reverse);
+        let mut foreign = requested("k", &[], 300, Direction::Reverse);
         foreign.offer.kernel = Some("\u{1b}[2J".to_owned());
         assert!(refused(vec![foreign]).contains(r#""\u001b[2J" is no congestion control"#));
         // over the port's TCP: nothing, nonsense, too much
@@ -340,10 +343,10 @@ fn bounds_are_kept_and_nonsense_is_survived() {
             let _ = stream.read_to_end(&mut answer);
             assert!(answer.len() < 200);
         }
-        let flows = vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Forward)];
-        assert!(send(&ask(&server, flows), &SendWatch::default()).unwrap().notes.flows[0].well);
+        let flows = vec![requested("t", &[("cc", "tfrc")], 300, Direction::Forward)];
+        assert!(send(&send_options(&server, flows), &SendWatch::default()).unwrap().notes.flows[0].well);
         // nobody is there
-        let gone = SendOptions { port: 1, ..ask(&server, vec![]) };
+        let gone = SendOptions { port: 1, ..send_options(&server, vec![]) };
         assert!(matches!(send(&gone, &SendWatch::default()), Err(SendError::Unreachable { .. })));
     });
 }

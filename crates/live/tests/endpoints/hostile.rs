@@ -27,7 +27,7 @@ fn resident() -> u64 {
 }
 
 fn spec(settings: &[(&str, &str)], connection: u32) -> SessionSpec {
-    let flow = wanted("", settings, 60_000, Direction::Reverse).offer.spec;
+    let flow = requested("", settings, 60_000, Direction::Reverse).offer.spec;
     let limit = Some(125_000_000);
     SessionSpec { side: Side::Sender, flow, connection, nonce: 7, limit, announces: false, rtp: None }
 }
@@ -91,7 +91,7 @@ fn hostile_flows_beside_another() -> Result<(), String> {
         gap.max(last.elapsed())
     });
     let before = resident();
-    let (mut most, mut ran, mut id, mut open) = (before, 0, 1, Vec::new());
+    let (mut max, mut ran, mut id, mut open) = (before, 0, 1, Vec::new());
     for scheme in paceline_control::registry::schemes() {
         for app in APPS {
             id += 1;
@@ -103,7 +103,7 @@ fn hostile_flows_beside_another() -> Result<(), String> {
             open.push((id, taker("127.0.0.2", server, id as u32)));
             if open.len() == 4 {
                 thread::sleep(Duration::from_millis(300));
-                most = most.max(resident());
+                max = max.max(resident());
                 open.drain(..).for_each(|(id, _)| handle.drop_flow(id));
             }
         }
@@ -122,7 +122,7 @@ fn hostile_flows_beside_another() -> Result<(), String> {
     if took > Duration::from_secs(2) || gap > Duration::from_secs(1) {
         return Err(format!("it took {took:?} to end; the other client had to wait for {gap:?}"));
     }
-    let grown = most.saturating_sub(before);
+    let grown = max.saturating_sub(before);
     if grown > 4 * paceline_live::endpoint::budget::SESSION_BYTES + (32 << 20) {
         return Err(format!("{} MB for four flows", grown >> 20));
     }
@@ -151,8 +151,8 @@ fn what_is_absurd_is_refused_with_words() {
     realtime::tried(|| {
         let server = Served::new(options());
         let refused = |settings: &[(&str, &str)]| {
-            let flow = vec![wanted("x", settings, 1000, Direction::Reverse)];
-            match send(&ask(&server, flow), &SendWatch::default()) {
+            let flow = vec![requested("x", settings, 1000, Direction::Reverse)];
+            match send(&send_options(&server, flow), &SendWatch::default()) {
                 Err(SendError::Refused(why)) => why,
                 other => panic!("{other:?}"),
             }
@@ -161,8 +161,10 @@ fn what_is_absurd_is_refused_with_words() {
         assert!(refused(&[("segment", "1 B"), ("app", cbr)]).contains("a segment of 1 B; 16 B at least"));
         assert!(refused(&[("app", cbr)]).contains("times a second; 1000000 at most"));
         let web = "{ kind = \"web\", gap = \"900 ns\", arrivals = \"open\" }";
-        let said =
-            send(&ask(&server, vec![wanted("w", &[("app", web)], 1000, Direction::Reverse)]), &SendWatch::default());
+        let said = send(
+            &send_options(&server, vec![requested("w", &[("app", web)], 1000, Direction::Reverse)]),
+            &SendWatch::default(),
+        );
         assert!(said.is_err(), "{said:?}");
     });
 }
@@ -173,10 +175,10 @@ fn what_is_absurd_is_refused_with_words() {
 fn requests_are_looked_at_in_turn() {
     realtime::tried(|| {
         let mut server = Served::new(options());
-        let mut long: Vec<Wanted> =
-            (0..18).map(|_| wanted("w", &[("cc", "cubic"); 40], 1000, Direction::Reverse)).collect();
+        let mut long: Vec<RequestedFlow> =
+            (0..18).map(|_| requested("w", &[("cc", "cubic"); 40], 1000, Direction::Reverse)).collect();
         long[17].offer.spec.settings.push(("segment".to_owned(), "1 B".to_owned()));
-        let flows: Vec<Offer> = long.into_iter().map(|wanted| wanted.offer).collect();
+        let flows: Vec<Offer> = long.into_iter().map(|requested| requested.offer).collect();
         let (address, over) = (server.address, Arc::new(AtomicBool::new(false)));
         let threads: Vec<_> = (0..40)
             .map(|_| {
@@ -187,8 +189,8 @@ fn requests_are_looked_at_in_turn() {
                         let Ok(stream) = bounds::connected_from("127.0.0.2", address) else { continue };
                         let Ok(mut channel) = Channel::open(stream, None) else { continue };
                         let Ok(ServerMessage::Welcome { .. }) = channel.read(MAX_RESULT, PATIENCE) else { continue };
-                        let asked = channel.write(&ClientMessage::Open { flows: flows.clone(), key: None }, PATIENCE);
-                        if asked.is_ok()
+                        let written = channel.write(&ClientMessage::Open { flows: flows.clone(), key: None }, PATIENCE);
+                        if written.is_ok()
                             && matches!(channel.read(MAX_RESULT, PATIENCE), Ok(ServerMessage::Refused { .. }))
                         {
                             refused += 1;
@@ -202,7 +204,7 @@ fn requests_are_looked_at_in_turn() {
         let mut longest = Duration::ZERO;
         for _ in 0..5 {
             let begin = Instant::now();
-            drop(open(&server, &[wanted("t", &[("cc", "tfrc")], 1000, Direction::Reverse)]).unwrap());
+            drop(open(&server, &[requested("t", &[("cc", "tfrc")], 1000, Direction::Reverse)]).unwrap());
             longest = longest.max(begin.elapsed());
             thread::sleep(Duration::from_millis(200));
         }
@@ -226,14 +228,15 @@ fn memory_is_one_budget() {
     realtime::tried(|| {
         let server = Served::new(ServeOptions { max_memory: 256 << 20, ..options() });
         let flows = |count: usize, every_us: u64| {
-            let mut flow = wanted("t", &[("cc", "tfrc")], 33_000, Direction::Reverse);
+            let mut flow = requested("t", &[("cc", "tfrc")], 33_000, Direction::Reverse);
             flow.offer.measure = Some(Measure { from_ms: 0, to_ms: 33_000, every_us });
             vec![flow; count]
         };
-        let refused = |count, every_us| match send(&ask(&server, flows(count, every_us)), &SendWatch::default()) {
-            Err(SendError::Refused(why)) => why,
-            other => panic!("{other:?}"),
-        };
+        let refused =
+            |count, every_us| match send(&send_options(&server, flows(count, every_us)), &SendWatch::default()) {
+                Err(SendError::Refused(why)) => why,
+                other => panic!("{other:?}"),
+            };
         // four times 33,000 samples of 1.5 kB, and 8 MB each
         let why = refused(4, 1000);
         assert!(why.contains("221 MB; one client has 192 MB of this server's --max-memory"), "{why}");

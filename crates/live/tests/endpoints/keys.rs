@@ -16,12 +16,12 @@ fn guarded() -> Served {
     Served::new(ServeOptions { key: Some(KEY), ..options() })
 }
 
-fn short() -> Vec<Wanted> {
-    vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)]
+fn short() -> Vec<RequestedFlow> {
+    vec![requested("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)]
 }
 
 fn with(server: &Served, key: Option<Key>) -> Result<LiveRun, SendError> {
-    send(&SendOptions { key, ..ask(server, short()) }, &SendWatch::default())
+    send(&SendOptions { key, ..send_options(server, short()) }, &SendWatch::default())
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_server_without_the_key_is_not_believed() {
         let mut stream = listener.accept().unwrap().0;
         assert!(matches!(control::read(&mut stream, MAX_GREETING), Ok(Greeting::Hello { keyed: true, .. })));
         control::write(&mut stream, &Answer::Hello { handshake: "09".repeat(48) }).unwrap();
-        assert!(matches!(sending.join().unwrap(), Err(SendError::Stranger)));
+        assert!(matches!(sending.join().unwrap(), Err(SendError::WrongKey)));
         let mut more = Vec::new();
         stream.read_to_end(&mut more).unwrap();
         assert!(more.is_empty());
@@ -101,7 +101,7 @@ fn opened_observed(server: &Served, key: Option<&Key>) -> ((u32, u64), [Vec<u8>;
     let (between, seen) = observed(server.address);
     let mut channel = Channel::open(TcpStream::connect(between).unwrap(), key).unwrap();
     assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(ServerMessage::Welcome { .. })));
-    let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 20_000, Direction::Reverse).offer];
+    let flows = vec![requested("tfrc", &[("cc", "tfrc")], 20_000, Direction::Reverse).offer];
     channel.write(&ClientMessage::Open { flows, key: None }, PATIENCE).unwrap();
     let Ok(ServerMessage::Opened { flows, .. }) = channel.read(MAX_RESULT, PATIENCE) else { panic!("not opened") };
     (flows[0], [0, 1].map(|n| seen[n].lock().unwrap().clone()))
@@ -133,8 +133,8 @@ fn a_handshake_said_again_opens_nothing() {
     realtime::tried(|| {
         let said = Arc::new(Mutex::new(Vec::new()));
         let theirs = Arc::clone(&said);
-        let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
-        let server = Served::telling(ServeOptions { key: Some(KEY), ..options() }, say);
+        let say: LogSink = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
+        let server = Served::with_log(ServeOptions { key: Some(KEY), ..options() }, say);
         let (_, [client, _]) = opened_observed(&server, Some(&KEY));
         let opened = |said: &[String]| said.iter().filter(|line| line.contains("tfrc to")).count();
         assert_eq!(opened(&said.lock().unwrap()), 1);
@@ -157,8 +157,8 @@ fn wrong_keys_cost_whoever_shows_them() {
     realtime::tried(|| {
         let said = Arc::new(Mutex::new(Vec::new()));
         let theirs = Arc::clone(&said);
-        let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
-        let server = Served::telling(ServeOptions { key: Some(KEY), ..options() }, say);
+        let say: LogSink = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
+        let server = Served::with_log(ServeOptions { key: Some(KEY), ..options() }, say);
         let shown =
             |key: &Key, from: &str| Channel::open(connected_from(from, server.address).unwrap(), Some(key)).map(|_| ());
         let waits = |tried: Result<(), Unanswered>| match tried {
@@ -215,8 +215,8 @@ fn another_version_is_refused_in_words_that_it_reads() {
         // as version 2 answered
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let asked = SendOptions { host: "127.0.0.1".to_owned(), port, flows: short(), ..nobody() };
-        let sending = thread::spawn(move || send(&asked, &SendWatch::default()));
+        let request = SendOptions { host: "127.0.0.1".to_owned(), port, flows: short(), ..nobody() };
+        let sending = thread::spawn(move || send(&request, &SendWatch::default()));
         let mut stream = listener.accept().unwrap().0;
         let hello: serde_json::Value = control::read(&mut stream, MAX_RESULT).unwrap();
         assert_eq!((&hello["say"], &hello["version"]), (&"hello".into(), &4.into()));

@@ -11,7 +11,9 @@ use crate::realtime;
 
 use paceline_live::endpoint::channel::{Channel, PATIENCE};
 use paceline_live::endpoint::control::{self, ClientMessage, Direction, MAX_RESULT, Measure, Offer, ServerMessage};
-use paceline_live::endpoint::{LiveRun, SendError, SendOptions, SendWatch, ServeOptions, Server, Wanted, Words, send};
+use paceline_live::endpoint::{
+    LiveRun, LogSink, RequestedFlow, SendError, SendOptions, SendWatch, ServeOptions, Server, send,
+};
 use paceline_live::session::{Family, FlowSpec, ForeignSchemes, replay};
 use paceline_units::{Rate, Span};
 use realtime::conclusive;
@@ -44,11 +46,11 @@ fn options() -> ServeOptions {
 
 impl Served {
     fn new(options: ServeOptions) -> Served {
-        Served::telling(options, Box::new(|_| {}))
+        Served::with_log(options, Box::new(|_| {}))
     }
 
     /// With somebody who is told what happens.
-    fn telling(options: ServeOptions, say: Words) -> Served {
+    fn with_log(options: ServeOptions, say: LogSink) -> Served {
         let server = Server::start(options, say).unwrap();
         let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
         let theirs = Arc::clone(&stop);
@@ -73,14 +75,14 @@ impl Drop for Served {
     }
 }
 
-fn wanted(name: &str, settings: &[(&str, &str)], ms: u64, direction: Direction) -> Wanted {
+fn requested(name: &str, settings: &[(&str, &str)], ms: u64, direction: Direction) -> RequestedFlow {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let spec =
         FlowSpec { settings, for_ms: ms, seed: 5, family: Family::V4, name: None, foreign: ForeignSchemes::default() };
-    Wanted { name: name.to_owned(), instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
+    RequestedFlow { name: name.to_owned(), instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
 }
 
-fn ask(server: &Served, flows: Vec<Wanted>) -> SendOptions {
+fn send_options(server: &Served, flows: Vec<RequestedFlow>) -> SendOptions {
     let (host, port) = (server.address.ip().to_string(), server.address.port());
     SendOptions { host, port, key: None, flows, logs: None, qlogs: None, results: None, ports: None, beginning: None }
 }
@@ -109,9 +111,9 @@ fn every_machine_both_ways() {
                 ("rtp.feedback_frames", "true"),
             ],
         ];
-        let flows = |direction| schemes.iter().map(move |settings| wanted(settings[0].1, settings, 2500, direction));
-        let all: Vec<Wanted> = flows(Direction::Forward).chain(flows(Direction::Reverse)).collect();
-        let run = send(&ask(&server, all), &SendWatch::default()).unwrap();
+        let flows = |direction| schemes.iter().map(move |settings| requested(settings[0].1, settings, 2500, direction));
+        let all: Vec<RequestedFlow> = flows(Direction::Forward).chain(flows(Direction::Reverse)).collect();
+        let run = send(&send_options(&server, all), &SendWatch::default()).unwrap();
         assert_eq!(run.output.summary.flows.len(), 18);
         for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
             assert!(notes.well, "{} to {}: {notes:?}", row.cc, row.to);
@@ -150,8 +152,8 @@ mod alone {
             let server = Served::new(options());
             let app = "{ kind = \"cbr\", rate = \"10 Mbit/s\" }";
             let settings = [("cc", "udp"), ("segment", "1000 B"), ("app", app)];
-            let flows = vec![wanted("udp", &settings, 3000, Direction::Forward)];
-            let run = send(&ask(&server, flows), &SendWatch::default()).map_err(|error| error.to_string())?;
+            let flows = vec![requested("udp", &settings, 3000, Direction::Forward)];
+            let run = send(&send_options(&server, flows), &SendWatch::default()).map_err(|error| error.to_string())?;
             let row = &run.output.summary.flows[0];
             if (row.goodput_bps / 10e6 - 1.0).abs() > 0.02 {
                 return Err(format!("{} bit/s", row.goodput_bps));
@@ -169,10 +171,11 @@ fn nothing_is_sent_again_where_nothing_is_lost() {
         let server = Served::new(options());
         // Each acknowledgement lets several segments go, and the server's limit spreads them.
         let settings = [("cc", "newreno"), ("profile", "linux"), ("receive_window", "100")];
-        let flows = [Direction::Forward, Direction::Reverse].map(|way| wanted("newreno", &settings, 1500, way));
-        let run = send(&ask(&server, flows.into()), &SendWatch::default()).map_err(|error| error.to_string())?;
+        let flows = [Direction::Forward, Direction::Reverse].map(|way| requested("newreno", &settings, 1500, way));
+        let run =
+            send(&send_options(&server, flows.into()), &SendWatch::default()).map_err(|error| error.to_string())?;
         for row in &run.output.summary.flows {
-            let lost = row.packets_sent.zip(row.packets_delivered).map(|(sent, came)| sent - came);
+            let lost = row.packets_sent.zip(row.packets_delivered).map(|(sent, delivered)| sent - delivered);
             if lost != Some(0) || row.fast_retransmits != Some(0) {
                 return Err(format!(
                     "{lost:?} lost of {:?}, {:?} fast retransmits",
@@ -193,12 +196,13 @@ fn a_log_of_a_real_run_replays() {
         let server = Served::new(options());
         let flows = ["newreno", "tfrc", "rap", "lda-plus"].map(|cc| {
             let settings = [("cc", cc), ("receive_window", "20")];
-            wanted(cc, &settings[..if cc == "newreno" { 2 } else { 1 }], 1500, Direction::Forward)
+            requested(cc, &settings[..if cc == "newreno" { 2 } else { 1 }], 1500, Direction::Forward)
         });
-        let reverse = wanted("back", &[("cc", "tfrc")], 1500, Direction::Reverse);
+        let reverse = requested("back", &[("cc", "tfrc")], 1500, Direction::Reverse);
         let flows = flows.into_iter().chain([reverse]).collect();
         let run =
-            send(&SendOptions { logs: Some(folder.clone()), ..ask(&server, flows) }, &SendWatch::default()).unwrap();
+            send(&SendOptions { logs: Some(folder.clone()), ..send_options(&server, flows) }, &SendWatch::default())
+                .unwrap();
         for notes in &run.notes.flows {
             let log = std::fs::read(folder.join(format!("{}-0.events", notes.flow))).unwrap();
             let replayed = replay(&log).unwrap_or_else(|error| panic!("{}: {error}", notes.flow));
@@ -209,9 +213,9 @@ fn a_log_of_a_real_run_replays() {
 }
 
 /// Sound that leads a camera: three flows of a bundle each way, under one controller (WebRTC's BUNDLE).
-fn bundle(direction: Direction) -> Vec<Wanted> {
+fn bundle(direction: Direction) -> Vec<RequestedFlow> {
     let of = |name: &str, settings: &[(&str, &str)]| {
-        let mut flow = wanted(name, settings, 3000, direction);
+        let mut flow = requested(name, settings, 3000, direction);
         flow.offer.spec.name = (name == "sound").then(|| "sound".to_owned());
         flow
     };
@@ -237,13 +241,13 @@ fn a_bundle_goes_both_ways_and_its_logs_replay() {
         std::fs::create_dir_all(&logs).unwrap();
         let mut flows = [bundle(Direction::Forward), bundle(Direction::Reverse)].concat();
         flows[3..].iter_mut().for_each(|flow| flow.name += "-back");
-        let options = SendOptions { logs: Some(logs.clone()), ..ask(&server, flows) };
+        let options = SendOptions { logs: Some(logs.clone()), ..send_options(&server, flows) };
         let run = send(&options, &SendWatch::default()).unwrap();
         for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
             let about = format!("{} to {}: {notes:?}", row.flow, row.to);
             assert!(notes.well && row.packets_lost.unwrap_or(0) == 0, "{about}");
-            let least = if row.flow.starts_with("sound") { 60e3 } else { 300e3 };
-            assert!((least..620e3).contains(&row.goodput_bps), "{}: {about}", row.goodput_bps);
+            let min = if row.flow.starts_with("sound") { 60e3 } else { 300e3 };
+            assert!((min..620e3).contains(&row.goodput_bps), "{}: {about}", row.goodput_bps);
             let log = std::fs::read(logs.join(format!("{}-0.events", notes.flow))).unwrap();
             let replayed = replay(&log).unwrap_or_else(|error| panic!("{about}: {error}"));
             assert!(replayed.inputs > 100 && replayed.unread == 0, "{about}: {replayed:?}");
@@ -252,7 +256,7 @@ fn a_bundle_goes_both_ways_and_its_logs_replay() {
     });
     let alone = bundle(Direction::Forward).into_iter().take(2).collect();
     let server = Served::new(options());
-    let error = send(&ask(&server, alone), &SendWatch::default()).unwrap_err().to_string();
+    let error = send(&send_options(&server, alone), &SendWatch::default()).unwrap_err().to_string();
     assert!(error.contains("bundle.with: the flow with which it goes is not asked for"), "{error}");
 }
 
@@ -262,11 +266,11 @@ fn kernel_tcp_beside() {
     realtime::tried(|| {
         let server = Served::new(options());
         let flows = [Direction::Forward, Direction::Reverse].map(|direction| {
-            let mut flow = wanted("reno", &[], 1500, direction);
+            let mut flow = requested("reno", &[], 1500, direction);
             flow.offer.kernel = Some("reno".to_owned());
             flow
         });
-        let run = send(&ask(&server, flows.into()), &SendWatch::default()).unwrap();
+        let run = send(&send_options(&server, flows.into()), &SendWatch::default()).unwrap();
         for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
             assert!(notes.well, "{notes:?}");
             assert_eq!((row.cc.as_str(), row.profile.as_str()), ("reno", "kernel"));
@@ -289,9 +293,9 @@ fn both_versions_of_ip() {
             let server = Served::new(ServeOptions { bind: bind.parse().unwrap(), ..options() });
             let schemes =
                 [("tfrc", Direction::Forward), ("newreno", Direction::Reverse), ("lda-plus", Direction::Forward)];
-            let flows = schemes.map(|(cc, way)| wanted(cc, &[("cc", cc)], 800, way)).into();
-            let asked = SendOptions { host: host.to_owned(), ..ask(&server, flows) };
-            let run = send(&asked, &SendWatch::default()).unwrap();
+            let flows = schemes.map(|(cc, way)| requested(cc, &[("cc", cc)], 800, way)).into();
+            let request = SendOptions { host: host.to_owned(), ..send_options(&server, flows) };
+            let run = send(&request, &SendWatch::default()).unwrap();
             for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
                 assert!(notes.well && row.bytes_delivered > Some(0), "{bind} from {host}: {notes:?}");
             }
@@ -304,8 +308,9 @@ fn both_versions_of_ip() {
 fn ctrl_c_keeps_what_is_done() {
     realtime::tried(|| {
         let server = Served::new(options());
-        let flows = [Direction::Forward, Direction::Reverse].map(|way| wanted("tfrc", &[("cc", "tfrc")], 50_000, way));
-        let (options, watch) = (ask(&server, flows.into()), Arc::new(SendWatch::default()));
+        let flows =
+            [Direction::Forward, Direction::Reverse].map(|way| requested("tfrc", &[("cc", "tfrc")], 50_000, way));
+        let (options, watch) = (send_options(&server, flows.into()), Arc::new(SendWatch::default()));
         let theirs = Arc::clone(&watch);
         let running = thread::spawn(move || send(&options, &theirs));
         let begin = Instant::now();
@@ -327,8 +332,8 @@ fn ctrl_c_keeps_what_is_done() {
 fn a_server_that_dies_ends_the_flow_in_seconds() {
     realtime::tried(|| {
         let mut server = Served::new(options());
-        let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 50_000, Direction::Forward)];
-        let options = ask(&server, flows);
+        let flows = vec![requested("tfrc", &[("cc", "tfrc")], 50_000, Direction::Forward)];
+        let options = send_options(&server, flows);
         let running = thread::spawn(move || send(&options, &SendWatch::default()));
         thread::sleep(Duration::from_millis(1000));
         let begin = Instant::now();
@@ -344,9 +349,9 @@ fn a_server_that_dies_ends_the_flow_in_seconds() {
 fn a_client_that_dies_frees_the_server() {
     realtime::tried(|| {
         let server = Served::new(ServeOptions { max_sessions: 1, ..options() });
-        let mut control = open(&server, &[wanted("tfrc", &[("cc", "tfrc")], 50_000, Direction::Reverse)]).unwrap().0;
+        let mut control = open(&server, &[requested("tfrc", &[("cc", "tfrc")], 50_000, Direction::Reverse)]).unwrap().0;
         let busy = send(
-            &ask(&server, vec![wanted("tfrc", &[("cc", "tfrc")], 500, Direction::Forward)]),
+            &send_options(&server, vec![requested("tfrc", &[("cc", "tfrc")], 500, Direction::Forward)]),
             &SendWatch::default(),
         );
         assert!(matches!(&busy, Err(SendError::Refused(why)) if why.contains("as many flows")), "{busy:?}");
@@ -354,8 +359,8 @@ fn a_client_that_dies_frees_the_server() {
         let _ = control.read::<ServerMessage>(MAX_RESULT, PATIENCE);
         let begin = Instant::now();
         loop {
-            let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
-            match send(&ask(&server, flows), &SendWatch::default()) {
+            let flows = vec![requested("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
+            match send(&send_options(&server, flows), &SendWatch::default()) {
                 Ok(run) => break assert!(run.notes.flows[0].well),
                 Err(_) => assert!(begin.elapsed() < Duration::from_secs(5), "the session is not given back"),
             }
@@ -365,11 +370,11 @@ fn a_client_that_dies_frees_the_server() {
 }
 
 /// Opens flows as a client would, and does no more.
-fn open(server: &Served, flows: &[Wanted]) -> std::io::Result<(Channel, Vec<(u32, u64)>)> {
+fn open(server: &Served, flows: &[RequestedFlow]) -> std::io::Result<(Channel, Vec<(u32, u64)>)> {
     let stream = std::net::TcpStream::connect(server.address)?;
     let mut channel = Channel::open(stream, None).map_err(|why| std::io::Error::other(format!("{why:?}")))?;
     assert!(matches!(channel.read(MAX_RESULT, PATIENCE)?, ServerMessage::Welcome { .. }));
-    let flows = flows.iter().map(|wanted| wanted.offer.clone()).collect();
+    let flows = flows.iter().map(|requested| requested.offer.clone()).collect();
     channel.write(&ClientMessage::Open { flows, key: None }, PATIENCE)?;
     match channel.read(MAX_RESULT, PATIENCE)? {
         ServerMessage::Opened { flows, .. } => Ok((channel, flows)),

@@ -19,17 +19,17 @@ fn result_from(
 ) -> Result<LiveRun, SendError> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let wanted = (0..flows).map(|n| {
-        let mut flow = wanted(&format!("flow{n}"), &[], 300, Direction::Forward);
+    let requested = (0..flows).map(|n| {
+        let mut flow = requested(&format!("flow{n}"), &[], 300, Direction::Forward);
         flow.offer.kernel = Some("reno".to_owned());
         flow
     });
     let host = "127.0.0.1".to_owned();
-    let asked = SendOptions {
+    let request = SendOptions {
         host,
         port,
         key: None,
-        flows: wanted.collect(),
+        flows: requested.collect(),
         logs: None,
         qlogs: None,
         results: None,
@@ -46,13 +46,13 @@ fn result_from(
         for stream in &mut data {
             let _ = std::io::copy(stream, &mut std::io::sink());
         }
-        for told in says(flows) {
-            let _ = channel.write(&told, PATIENCE);
+        for message in says(flows) {
+            let _ = channel.write(&message, PATIENCE);
         }
         // until the client has gone
         let _ = channel.read::<ClientMessage>(MAX_REQUEST, Duration::from_secs(20));
     });
-    let run = send(&asked, &SendWatch::default());
+    let run = send(&request, &SendWatch::default());
     server.join().unwrap();
     run
 }
@@ -111,7 +111,7 @@ fn results_that_make_no_sense_leave_those_of_others() {
 #[ignore = "real time"]
 fn a_server_that_tells_nonsense_is_not_listened_to_any_more() {
     realtime::tried(|| {
-        let told = || ServerMessage::Result { flow: 0, half: honest() };
+        let result = || ServerMessage::Result { flow: 0, half: honest() };
         let cases = [
             (
                 ServerMessage::Result { flow: usize::MAX, half: half(&[]) },
@@ -124,7 +124,7 @@ fn a_server_that_tells_nonsense_is_not_listened_to_any_more() {
             (ServerMessage::Refused { why: HOSTILE.to_owned() }, &format!("the server refused: {SHOWN}")),
         ];
         for (nonsense, said) in cases {
-            let run = result_from(2, move |_| vec![told(), nonsense.clone(), told()]).unwrap();
+            let run = result_from(2, move |_| vec![result(), nonsense.clone(), result()]).unwrap();
             assert_eq!(run.notes.flows[0].receiver_ended, "peer closed");
             assert_eq!(run.notes.flows[1].receiver_ended, said);
         }
@@ -157,8 +157,8 @@ fn a_servers_texts_are_cleaned() {
         assert_eq!(run.output.summary.flows[0].ended.as_deref(), Some(SHOWN));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let flows = || vec![wanted("t", &[("cc", "tfrc")], 300, Direction::Forward)];
-        let asked = || SendOptions {
+        let flows = || vec![requested("t", &[("cc", "tfrc")], 300, Direction::Forward)];
+        let request = || SendOptions {
             host: "127.0.0.1".to_owned(),
             port,
             key: None,
@@ -171,8 +171,8 @@ fn a_servers_texts_are_cleaned() {
         };
         let sending = || {
             thread::spawn({
-                let asked = asked();
-                move || send(&asked, &SendWatch::default()).unwrap_err().to_string()
+                let request = request();
+                move || send(&request, &SendWatch::default()).unwrap_err().to_string()
             })
         };
         // in the clear
@@ -203,10 +203,10 @@ fn a_clients_texts_are_cleaned() {
     realtime::tried(|| {
         let said = Arc::new(Mutex::new(Vec::new()));
         let theirs = Arc::clone(&said);
-        let say: Words = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
-        let mut server = Served::telling(options(), say);
+        let say: LogSink = Box::new(move |line| theirs.lock().unwrap().push(line.to_owned()));
+        let mut server = Served::with_log(options(), say);
         let hostile = |settings: &[(&str, &str)], kernel: Option<&str>| {
-            let mut flow = wanted("t", settings, 300, Direction::Forward);
+            let mut flow = requested("t", settings, 300, Direction::Forward);
             flow.offer.kernel = kernel.map(str::to_owned);
             let _ = open(&server, &[flow]);
         };

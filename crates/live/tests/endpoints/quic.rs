@@ -1,6 +1,6 @@
 //! Flows over QUIC between a client and a server: both ways, recordings, an end by the user.
 
-use super::{Served, ask, options, wanted};
+use super::{Served, options, requested, send_options};
 use crate::realtime;
 use paceline_control::{Profile, registry};
 use paceline_flow::Datagrams as _;
@@ -35,9 +35,9 @@ fn every_carriage_both_ways() {
             ("group", &[QUIC, ENCODER, ("quic.carriage", "stream-per-group")]),
             ("datagrams", &[QUIC, ENCODER, ("quic.carriage", "datagrams")]),
         ];
-        let way = |way| flows.iter().map(move |(name, settings)| wanted(name, settings, 2500, way));
+        let way = |way| flows.iter().map(move |(name, settings)| requested(name, settings, 2500, way));
         let all = way(Direction::Forward).chain(way(Direction::Reverse)).collect();
-        let run = send(&ask(&server, all), &SendWatch::default()).unwrap();
+        let run = send(&send_options(&server, all), &SendWatch::default()).unwrap();
         assert_eq!(run.output.summary.flows.len(), 12);
         for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
             assert!(notes.well && (notes.garbage, notes.disregarded) == (0, 0), "{}: {notes:?}", row.flow);
@@ -97,8 +97,8 @@ fn freezes_are_of_pictures() {
     realtime::tried(|| {
         let server = Served::new(options());
         let apps = [("camera", ENCODER.1), ("voice", "{ kind = \"voice\" }"), ("game", "{ kind = \"game\" }")];
-        let flows = apps.map(|(name, app)| wanted(name, &[QUIC, ("app", app)], 1000, Direction::Forward));
-        let run = send(&ask(&server, flows.into()), &SendWatch::default()).unwrap();
+        let flows = apps.map(|(name, app)| requested(name, &[QUIC, ("app", app)], 1000, Direction::Forward));
+        let run = send(&send_options(&server, flows.into()), &SendWatch::default()).unwrap();
         for row in &run.output.summary.flows {
             let frozen = (row.freezes.is_some(), row.freeze_s.is_some());
             assert_eq!(frozen, (row.flow == "camera", row.flow == "camera"), "{row:?}");
@@ -117,11 +117,11 @@ fn a_server_that_is_stopped_is_said() {
         let ways = [("there", Direction::Forward), ("back", Direction::Reverse)];
         let flows: Vec<_> = [&[QUIC][..], &[("cc", "tfrc")]]
             .into_iter()
-            .flat_map(|settings| ways.map(|(name, way)| wanted(name, settings, 30_000, way)))
+            .flat_map(|settings| ways.map(|(name, way)| requested(name, settings, 30_000, way)))
             .collect();
-        let asked = ask(&server, flows);
+        let request = send_options(&server, flows);
         let run = thread::scope(|scope| {
-            let run = scope.spawn(|| send(&asked, &watch).unwrap());
+            let run = scope.spawn(|| send(&request, &watch).unwrap());
             thread::sleep(Duration::from_millis(1500));
             server.end();
             run.join().unwrap()
@@ -147,13 +147,13 @@ fn the_user_ends_it_and_keeps_what_came() {
     realtime::tried(|| {
         let server = Served::new(options());
         let watch = SendWatch::default();
-        let flows = [Direction::Forward, Direction::Reverse].map(|way| wanted("bulk", &[QUIC], 30_000, way));
+        let flows = [Direction::Forward, Direction::Reverse].map(|way| requested("bulk", &[QUIC], 30_000, way));
         let run = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(1500));
                 watch.stop();
             });
-            send(&ask(&server, flows.into()), &watch).unwrap()
+            send(&send_options(&server, flows.into()), &watch).unwrap()
         });
         for row in &run.output.summary.flows {
             assert!(row.goodput_bps > 1e6 && row.active_s > 0.5 && row.active_s < 10.0, "{row:?}");
@@ -169,8 +169,8 @@ fn event_logs_are_what_a_sender_s_controller_was_told() {
         let folder = std::env::temp_dir().join(format!("paceline-quic-events-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let ways = [("there", Direction::Forward), ("back", Direction::Reverse)];
-        let flows: Vec<_> = ways.iter().map(|(name, way)| wanted(name, &[QUIC], 1500, *way)).collect();
-        let logged = |flows| SendOptions { logs: Some(folder.clone()), ..ask(&server, flows) };
+        let flows: Vec<_> = ways.iter().map(|(name, way)| requested(name, &[QUIC], 1500, *way)).collect();
+        let logged = |flows| SendOptions { logs: Some(folder.clone()), ..send_options(&server, flows) };
         let run = send(&logged(flows.clone()), &SendWatch::default()).unwrap();
         let log = std::fs::read(folder.join("there-0.events")).unwrap();
         let done = replay(&log).unwrap_or_else(|error| panic!("{error}"));
@@ -194,10 +194,10 @@ fn a_server_logs_what_it_has_room_for() {
         let qlogs = Some((folder.clone(), Arc::new(LogQuota::new(3, 1 << 19))));
         let server = Served::new(ServeOptions { qlogs, ..options() });
         let flows: Vec<_> = [("../x", Direction::Forward), ("y", Direction::Reverse)]
-            .map(|(name, way)| wanted(name, &[QUIC], 700, way))
+            .map(|(name, way)| requested(name, &[QUIC], 700, way))
             .into();
         let run = || {
-            let run = send(&ask(&server, flows.clone()), &SendWatch::default()).unwrap();
+            let run = send(&send_options(&server, flows.clone()), &SendWatch::default()).unwrap();
             assert!(run.notes.flows.iter().all(|notes| notes.well), "{:?}", run.notes.flows);
         };
         run();
@@ -258,8 +258,8 @@ fn between(server: SocketAddr, mut answer: impl FnMut(&[u8]) -> Vec<Vec<u8>> + S
 
 /// What a client says of a flow through him, and how many bytes of it came.
 fn through(here: SocketAddr, server: &Served) -> (String, f64) {
-    let flows = vec![wanted("bulk", &[QUIC], 5000, Direction::Forward)];
-    let options = SendOptions { port: here.port(), ..ask(server, flows) };
+    let flows = vec![requested("bulk", &[QUIC], 5000, Direction::Forward)];
+    let options = SendOptions { port: here.port(), ..send_options(server, flows) };
     let began = Instant::now();
     let run = send(&options, &SendWatch::default()).unwrap();
     assert!(began.elapsed() < Duration::from_secs(5), "it ends at once");

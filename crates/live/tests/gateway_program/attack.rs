@@ -73,7 +73,7 @@ fn forged_acks_push_out_strangers_alone() {
 pub(super) fn who_sees_one_direction_alone_vouches_for_nothing() {
     let vouched = |pair: &Pair| {
         pair.agree();
-        pair.twin.flows().next().unwrap().1.flags & flag::VOUCHED != 0
+        pair.twin.flows().next().unwrap().1.flags & flag::VALIDATED != 0
     };
     let ack = |pair: &mut Pair, number| drop(pair.pass(false, &Frame::of(false, ACK, 1001, number).ip()));
     let mut pair = begun(&SCALE_7, &SCALE_7);

@@ -373,8 +373,8 @@ fn times_are_those_between_packets() {
     let wait = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
     // Since `began`, when a wait of so many milliseconds was about to begin.
     let fits = |us: u32, ms: u64, began: Clock| {
-        let most = began.now().0 / 1000;
-        assert!((1000 * ms..=most).contains(&u64::from(us)), "{us} us, slept {ms} ms of {most} us");
+        let max = began.now().0 / 1000;
+        assert!((1000 * ms..=max).contains(&u64::from(us)), "{us} us, slept {ms} ms of {max} us");
     };
     let began = Clock::start();
     pair.pass(false, &Frame::of(false, SYN, 1000, 0).ip());
@@ -397,9 +397,9 @@ fn times_are_those_between_packets() {
         samples.push(state(&pair).lan_rtt);
         fits(state(&pair).lan_rtt, ms, began);
     }
-    let (known, most) = (state(&pair), *samples.iter().max().unwrap());
+    let (known, max) = (state(&pair), *samples.iter().max().unwrap());
     assert_eq!(known.lan_rtt_min, *samples.iter().min().unwrap());
-    assert_eq!((known.longest, known.interval), ([most, 0], [6, 0]));
+    assert_eq!((known.longest, known.interval), ([max, 0], [6, 0]));
     // What is sent again tells nothing; the next interval begins anew.
     pair.control(Control { interval: 7, ..on(30_000) });
     for again in [false, true] {
@@ -414,7 +414,7 @@ fn times_are_those_between_packets() {
         samples.push(state(&pair).lan_rtt);
     }
     let known = state(&pair);
-    assert_eq!((known.longest, known.interval), ([most, samples[3]], [6, 7]));
+    assert_eq!((known.longest, known.interval), ([max, samples[3]], [6, 7]));
     assert_eq!(samples[3], samples[4]);
     pair.agree();
 }

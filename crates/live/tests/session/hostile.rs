@@ -32,16 +32,16 @@ fn processor_time(thread: Pid) -> Duration {
 }
 
 /// A sender whose flow has been accepted at zero, with its log.
-struct Alone {
+struct LoneSender {
     session: Session,
     log: LogWriter<Vec<u8>>,
     out: Outbox,
 }
 
-impl Alone {
-    fn new(spec: &SessionSpec) -> Alone {
+impl LoneSender {
+    fn new(spec: &SessionSpec) -> LoneSender {
         let session = Session::new(spec).unwrap_or_else(|error| panic!("{error}"));
-        let mut alone = Alone { session, log: LogWriter::new(Vec::new(), spec).unwrap(), out: Outbox::default() };
+        let mut alone = LoneSender { session, log: LogWriter::new(Vec::new(), spec).unwrap(), out: Outbox::default() };
         alone.input(Time::ZERO, Input::Start);
         let accept = tfrc::Accept { nonce: tfrc::Nonce(spec.nonce), limit: tfrc::RateLimit::None };
         alone.input(Time::ZERO, Input::Datagram(&encode(spec, Message::Accept(accept)), EcnBits::NotEct));
@@ -97,7 +97,7 @@ fn no_application_keeps_a_sender_of_any_scheme_busy() {
                     continue;
                 }
                 *ran += 1;
-                let mut alone = Alone::new(&spec);
+                let mut alone = LoneSender::new(&spec);
                 for ms in 1..48u64 {
                     let before = alone.session.counts().over_limit;
                     alone.input(Time(ms * 50_000_000), Input::Timer);
@@ -106,9 +106,9 @@ fn no_application_keeps_a_sender_of_any_scheme_busy() {
                     assert!(made < 200_000, "{} {app}: {made}", scheme.name);
                 }
                 lost += u64::from(alone.session.state() == State::Ended(End::TooMuchWork));
-                let told = format!("{} {app}", scheme.name);
-                let replayed = replay(&alone.log.into_inner()).unwrap_or_else(|error| panic!("{told}: {error}"));
-                assert_eq!((replayed.inputs, replayed.unread), (49, 0), "{told}");
+                let case = format!("{} {app}", scheme.name);
+                let replayed = replay(&alone.log.into_inner()).unwrap_or_else(|error| panic!("{case}: {error}"));
+                assert_eq!((replayed.inputs, replayed.unread), (49, 0), "{case}");
             }
         }
         assert!(ran.iter().all(|ran| *ran > 0) && lost > 10, "{ran:?}, {lost}");
@@ -121,7 +121,7 @@ fn an_application_that_is_behind_for_two_seconds_ends() {
     ends("a rate", || {
         let app = "{ kind = \"cbr\", rate = \"100 Gbit/s\" }";
         let spec = spec(&[("cc", "newreno"), ("segment", "1 B"), ("app", app)], 60, Side::Sender);
-        let mut alone = Alone::new(&spec);
+        let mut alone = LoneSender::new(&spec);
         let states: Vec<_> = (1..=250u64)
             .map(|n| {
                 alone.input(Time(n * 10_000_000), Input::Timer);
@@ -149,10 +149,10 @@ fn writes_that_wait_are_bounded() {
     ] {
         let settings = [("cc", cc), ("app", app)];
         let spec = spec(&settings, 60, Side::Sender);
-        let mut alone = Alone::new(&spec);
+        let mut alone = LoneSender::new(&spec);
         let accept = tfrc::Accept { nonce: tfrc::Nonce(spec.nonce), limit: tfrc::RateLimit::None };
         let accept = encode(&spec, Message::Accept(accept));
-        let mut most = 0;
+        let mut max = 0;
         for n in 1..20_000u64 {
             let now = Time(n * 1_000_000);
             if n % 1000 == 0 {
@@ -160,13 +160,13 @@ fn writes_that_wait_are_bounded() {
             }
             alone.input(now, Input::Timer);
             let source = alone.sender().source();
-            most = most.max(source.sender.remembered_writes() as u64).max(source.transfers().unfinished);
+            max = max.max(source.sender.remembered_writes() as u64).max(source.transfers().unfinished);
             if alone.session.state() != State::Running {
                 break;
             }
         }
-        assert_eq!(alone.session.state(), State::Ended(End::TooManyWrites), "{cc} {app}: {most}");
-        assert!((60_000..200_000).contains(&most), "{cc} {app}: {most}");
+        assert_eq!(alone.session.state(), State::Ended(End::TooManyWrites), "{cc} {app}: {max}");
+        assert!((60_000..200_000).contains(&max), "{cc} {app}: {max}");
     }
 }
 
@@ -181,7 +181,7 @@ fn forged_blocks_release_no_more_than_the_window() {
     ];
     for settings in ways {
         let spec = spec(settings, 60, Side::Sender);
-        let (mut alone, mut end, mut most, mut forged) = (Alone::new(&spec), 0u32, 0u32, 0);
+        let (mut alone, mut end, mut max, mut forged) = (LoneSender::new(&spec), 0u32, 0u32, 0);
         let mut stamp = Stamp(0);
         for n in 1..3000u64 {
             let now = Time(n * 2_000_000);
@@ -205,9 +205,9 @@ fn forged_blocks_release_no_more_than_the_window() {
                 let accept = tfrc::Accept { nonce: tfrc::Nonce(spec.nonce), limit: tfrc::RateLimit::None };
                 alone.input(now, Input::Datagram(&encode(&spec, Message::Accept(accept)), EcnBits::NotEct));
             }
-            most = most.max(end.saturating_sub(next));
+            max = max.max(end.saturating_sub(next));
         }
         assert!(alone.session.counts().disregarded >= forged && forged > 900, "{settings:?}: {forged}");
-        assert!((40..=1 << 16).contains(&most), "{settings:?}: {most}");
+        assert!((40..=1 << 16).contains(&max), "{settings:?}: {max}");
     }
 }

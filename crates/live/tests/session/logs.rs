@@ -85,8 +85,8 @@ fn a_connection_is_logged_with_the_fate_of_each_packet() {
         drop(pair); // what it keeps of its logs is written
         let events = folder.events("client");
         let names: Vec<_> = events.iter().map(|event| event["name"].as_str().unwrap()).collect();
-        for told in ["packet_sent", "packet_received", "packets_acked", "congestion_state_updated"] {
-            assert!(names.contains(&format!("quic:{told}").as_str()), "{carriage}: {told}");
+        for event in ["packet_sent", "packet_received", "packets_acked", "congestion_state_updated"] {
+            assert!(names.contains(&format!("quic:{event}").as_str()), "{carriage}: {event}");
         }
         let end = ["connection_closed", "connection_state_updated", "packet_sent"].map(|name| format!("quic:{name}"));
         assert_eq!(names[names.len() - 3..], end, "{carriage}");
@@ -129,22 +129,22 @@ fn both_ends_log_the_same() {
     drop(pair);
     let ends = ["client", "server"].map(|end| folder.events(end));
     for (there, back) in [(0, 1), (1, 0)] {
-        let (left, came) = (sizes(&of(&ends[there], "packet_sent")), sizes(&of(&ends[back], "packet_received")));
+        let (left, received) = (sizes(&of(&ends[there], "packet_sent")), sizes(&of(&ends[back], "packet_received")));
         let kinds: Vec<_> = left.keys().map(String::as_str).collect();
         assert_eq!(kinds, ["1RTT", "handshake", "initial"]);
         // who is over reads nothing more
         for (kind, sent) in &left {
             let missed = if kind == "1RTT" { 2 } else { 0 };
             assert!(
-                sent.0 - came[kind].0 <= missed && sent.1 - came[kind].1 <= 100 * missed,
+                sent.0 - received[kind].0 <= missed && sent.1 - received[kind].1 <= 100 * missed,
                 "{there}, {kind}: {sent:?} {:?}",
-                came[kind]
+                received[kind]
             );
         }
     }
     for recovers in ["recovery_metrics_updated", "packets_acked", "recovery_parameters_set"] {
-        let told = [0, 1].map(|end| !of(&ends[end], recovers).is_empty());
-        assert_eq!(told, [true, false], "{recovers}");
+        let logged = [0, 1].map(|end| !of(&ends[end], recovers).is_empty());
+        assert_eq!(logged, [true, false], "{recovers}");
     }
 }
 
@@ -153,8 +153,8 @@ fn both_ends_log_the_same() {
 struct Full(Arc<Mutex<Vec<u8>>>, usize);
 
 impl Full {
-    fn new(most: usize) -> Full {
-        Full(Arc::default(), most)
+    fn new(limit: usize) -> Full {
+        Full(Arc::default(), limit)
     }
 
     fn kept(&self) -> Vec<u8> {

@@ -447,7 +447,7 @@ fn a_rate_beyond_reason_does_not_keep_the_sender_busy() {
     session.input(Time::ZERO, Input::Start, &mut out);
     session.input(Time::ZERO, Input::Datagram(&encode(&spec, Message::Accept(accept)), EcnBits::NotEct), &mut out);
     let mut now = Time::ZERO;
-    let mut most = 0;
+    let mut max = 0;
     for _ in 0..60 {
         let stamps = out.iter().filter_map(|datagram| match tfrc::decode(datagram.header).ok()?.0.message {
             Message::Data(data) => Some((data.sequence, data.timestamp)),
@@ -471,10 +471,10 @@ fn a_rate_beyond_reason_does_not_keep_the_sender_busy() {
             subflow: None,
         };
         session.input(now, Input::Datagram(&encode(&spec, Message::Feedback(report)), EcnBits::NotEct), &mut out);
-        most = most.max(out.iter().count());
-        assert!(most <= 2 << 14, "{most} packets in two calls");
+        max = max.max(out.iter().count());
+        assert!(max <= 2 << 14, "{max} packets in two calls");
     }
-    assert!(most > 1 << 14, "{most}: the rate doubles with each report, to beyond that");
+    assert!(max > 1 << 14, "{max}: the rate doubles with each report, to beyond that");
 }
 
 #[test]

@@ -93,9 +93,9 @@ fn a_transfer_fills_the_path_and_ends() {
     assert_eq!(pair.states(), DONE);
     let (goodput, payload) = (pair.goodput(10.0), 1440.0 / 1500.0);
     assert!((0.95 * payload * 2e6..2e6).contains(&goodput), "{goodput}");
-    let (sent, came) = (pair.sender().source().sender.stats(), pair.receiver().sink().receiver.stats());
-    assert_eq!(sent.bytes_acked, came.bytes);
-    assert!(sent.packets_sent >= came.packets && sent.retransmitted > 0, "{sent:?} {came:?}");
+    let (sent, received) = (pair.sender().source().sender.stats(), pair.receiver().sink().receiver.stats());
+    assert_eq!(sent.bytes_acked, received.bytes);
+    assert!(sent.packets_sent >= received.packets && sent.retransmitted > 0, "{sent:?} {received:?}");
     let rtt = [sent.rtt_min(), sent.mean_rtt()].map(|rtt| rtt.unwrap().as_secs_f64());
     // 40 ms of path and 6 of a packet; the queue holds 100
     assert!(rtt[0] >= 0.040 && rtt[0] < 0.050 && (0.05..0.16).contains(&rtt[1]), "{rtt:?}");
@@ -126,9 +126,9 @@ fn a_transfer_on_one_stream_is_over_when_all_is_acknowledged() {
         let transfers = pair.sender().source().transfers();
         let seconds = transfers.mean_time.unwrap().as_secs_f64();
         // two round trips of 40 ms, a late acknowledgement, and the path's time for so much
-        let most = 0.080 + 0.025 + size as f64 * 8.0 / 2e6 * 1.05 + 0.060;
+        let max = 0.080 + 0.025 + size as f64 * 8.0 / 2e6 * 1.05 + 0.060;
         assert_eq!((transfers.completed, acked_and_received(&pair)), (1, (size, size)), "{size} {carriage}");
-        assert!((0.08..most).contains(&seconds), "{size} {carriage}: {seconds}");
+        assert!((0.08..max).contains(&seconds), "{size} {carriage}: {seconds}");
     }
     // each page begins when the one before has been read: so many by each carriage
     let pages = ["stream", "stream-each"].map(|carriage| {
@@ -147,9 +147,9 @@ fn what_ends_a_flow_is_no_data() {
         let mut pair = pair(&[("app", app)], 1, GOOD);
         pair.run(Time::NEVER);
         assert_eq!(pair.states(), DONE);
-        let (ended, came) = (pair.now.as_secs_f64(), pair.receiver().sink().receiver.stats());
-        let last = (pair.receiver().epoch() + came.last.since(Time::ZERO)).as_secs_f64();
-        assert!(came.bytes >= 100_000 && last > 0.3, "{app}: {came:?}");
+        let (ended, received) = (pair.now.as_secs_f64(), pair.receiver().sink().receiver.stats());
+        let last = (pair.receiver().epoch() + received.last.since(Time::ZERO)).as_secs_f64();
+        assert!(received.bytes >= 100_000 && last > 0.3, "{app}: {received:?}");
         assert!((0.45..0.7).contains(&(ended - last)), "{app}: {last} of {ended}");
     }
 }
@@ -161,11 +161,11 @@ fn a_write_is_a_packet() {
         let mut pair = pair(&[cbr, ("segment", &format!("{segment} B"))], 5, GOOD);
         pair.run(Time::NEVER);
         assert_eq!(pair.states(), DONE);
-        let (sent, (acked, came)) = (pair.sender().source().sender.stats(), acked_and_received(&pair));
-        let writes = came / (segment - 45); // packet's and stream's headers
-        assert!(acked == came && (0.99e6..1.01e6).contains(&pair.goodput(5.0)), "{segment}: {acked} of {came}");
+        let (sent, (acked, received)) = (pair.sender().source().sender.stats(), acked_and_received(&pair));
+        let writes = received / (segment - 45); // packet's and stream's headers
+        assert!(acked == received && (0.99e6..1.01e6).contains(&pair.goodput(5.0)), "{segment}: {acked} of {received}");
         // a handshake, and limits of the other end that are acknowledged
-        assert!(sent.packets_sent < writes + 30, "{segment}: {} of {came} bytes", sent.packets_sent);
+        assert!(sent.packets_sent < writes + 30, "{segment}: {} of {received} bytes", sent.packets_sent);
     }
 }
 
@@ -180,8 +180,8 @@ fn frames_come_by_every_carriage() {
         let seen = pair.receiver().sink().view_report(Time::from_secs_f64(10.0)).unwrap();
         assert!(frames > 200 && seen.complete <= frames && seen.complete * 100 >= frames * 98, "{carriage} {seen:?}");
         // headers are no payload
-        let (sent, came) = (pair.sender().source().sender.stats(), pair.receiver().sink().receiver.stats());
-        assert!(sent.bytes_acked <= came.bytes, "{carriage}: {sent:?} {came:?}");
+        let (sent, received) = (pair.sender().source().sender.stats(), pair.receiver().sink().receiver.stats());
+        assert!(sent.bytes_acked <= received.bytes, "{carriage}: {sent:?} {received:?}");
         let goodput = pair.goodput(10.0);
         assert!((0.5e6..1.05e6).contains(&goodput), "{carriage}: {goodput}");
     }
@@ -202,22 +202,19 @@ fn frames_that_are_faster_than_the_first_have_less_delay() {
             recorder.sample(now, &mut pair.ends[1].session);
         }
         assert_eq!(pair.states(), DONE, "{carriage}");
-        let least = pair.receiver().sink().min_frame_delay().unwrap().as_secs_f64();
-        assert!(
-            (-0.1..-0.03).contains(&least),
-            "{carriage}: the first came as it was captured, others sooner: {least}"
-        );
+        let min = pair.receiver().sink().min_frame_delay().unwrap().as_secs_f64();
+        assert!((-0.1..-0.03).contains(&min), "{carriage}: the first came as it was captured, others sooner: {min}");
         let now = pair.now;
         let half = Half::of(&mut pair.ends[1].session, &model, recorder, now, &Before::default());
         // frames of 3 to 5 kB take 12 to 20 ms of the path's time
-        let (row, most) = (&half.row, half.row.frame_delay_max_s.unwrap());
+        let (row, max) = (&half.row, half.row.frame_delay_max_s.unwrap());
         let (p50, p95) = (row.frame_delay_p50_s.unwrap(), row.frame_delay_p95_s.unwrap());
         assert!((0.001..0.03).contains(&p50) && p50 < p95 && p95 < 0.04, "{carriage}: {row:?}");
-        assert!(most + least > -1e-9, "{carriage}: the first is no slower than the slowest: {row:?}");
+        assert!(max + min > -1e-9, "{carriage}: the first is no slower than the slowest: {row:?}");
         let frames = half.tables.iter().find(|table| table.table == "frames").unwrap();
         let delays = &frames.columns.iter().find(|(name, _)| name == "frame_delay_s").unwrap().1.0;
         let known = || delays.iter().filter(|delay| !delay.is_nan());
-        assert!(known().count() > 90 && known().all(|delay| (0.0..=most).contains(delay)), "{carriage}: {delays:?}");
+        assert!(known().count() > 90 && known().all(|delay| (0.0..=max).contains(delay)), "{carriage}: {delays:?}");
         assert!(delays[20..90].iter().all(|delay| (0.001..0.04).contains(delay)), "{carriage}: {delays:?}");
     }
 }
@@ -270,7 +267,7 @@ fn what_is_left_of_a_group_that_was_given_up_is_of_no_use() {
     let mut receiver = Receiving::new(&config, &far, Arc::default());
     sender.start(Time::ZERO);
     // 10 Mbit/s there, 10 ms each way; a frame's size is its number
-    let (mut there, mut back, mut free, mut came) = (VecDeque::new(), VecDeque::new(), Time::ZERO, Vec::new());
+    let (mut there, mut back, mut free, mut received) = (VecDeque::new(), VecDeque::new(), Time::ZERO, Vec::new());
     let arrived = |flying: &mut VecDeque<(Time, Vec<u8>)>, now| {
         flying.front().is_some_and(|(at, _)| *at <= now).then(|| flying.pop_front()).flatten()
     };
@@ -297,9 +294,9 @@ fn what_is_left_of_a_group_that_was_given_up_is_of_no_use() {
         while receiver.datagram(now, &mut bytes).is_some() {
             back.push_back((now + Span::from_millis(10), std::mem::take(&mut bytes)));
         }
-        came.extend(receiver.take_objects().into_iter().map(|frame| frame.size - 1000));
+        received.extend(receiver.take_objects().into_iter().map(|frame| frame.size - 1000));
     }
-    assert_eq!(came, (0..14).chain(20..30).collect::<Vec<_>>());
+    assert_eq!(received, (0..14).chain(20..30).collect::<Vec<_>>());
     assert_eq!((sender.stats().frames, sender.stats().frames_reset), (30, 6));
     assert!(sender.acked_all(), "nothing is owed of what was given up");
 }
@@ -455,14 +452,14 @@ fn what_was_acknowledged_has_come_whatever_happens() {
             let mut pair = pair(settings, 10, path);
             pair.run(Time::NEVER);
             assert_eq!(pair.states(), DONE, "{settings:?}");
-            let (acked, came) = acked_and_received(&pair);
-            assert!(acked > 5_000 && acked <= came, "{settings:?}, {path:?}: {acked} of {came}");
+            let (acked, received) = acked_and_received(&pair);
+            assert!(acked > 5_000 && acked <= received, "{settings:?}, {path:?}: {acked} of {received}");
         }
     }
     let mut bulk = pair(&[idle], 8, Path { cut: (from, Time::NEVER), ..GOOD });
     bulk.run(Time::from_secs_f64(6.0));
-    let (acked, came) = acked_and_received(&bulk);
-    assert!(acked > 500_000 && acked <= came, "{acked} of {came}");
+    let (acked, received) = acked_and_received(&bulk);
+    assert!(acked > 500_000 && acked <= received, "{acked} of {received}");
 }
 
 #[test]
@@ -565,7 +562,7 @@ fn a_segment_is_no_more_than_the_family_carries() {
         let [mut sender, _] = specs(&[("segment", segment), ("app", "{ kind = \"game\" }")], 5);
         sender.flow.family = family;
         match (sender.flow.model(), said) {
-            (Ok(model), Ok(most)) => assert_eq!(model.transport.segment(), most),
+            (Ok(model), Ok(max)) => assert_eq!(model.transport.segment(), max),
             (Err(error), Err(said)) => assert!(error.to_string().contains(said), "{error}"),
             (found, _) => panic!("{segment} over {family:?}: {:?}", found.map(|model| model.transport.segment())),
         }

@@ -129,7 +129,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn hear(&mut self, compound: &Compound) {
+    pub(super) fn receive_rtcp(&mut self, compound: &Compound) {
         let mut bytes = Vec::new();
         rtcp::encode(compound, &mut bytes).unwrap();
         let now = self.now + Span::from_millis(20);
@@ -137,7 +137,7 @@ impl Sender {
     }
 
     fn report(&mut self, block: ReportBlock) {
-        self.hear(&Compound { reports: vec![block], ..empty() });
+        self.receive_rtcp(&Compound { reports: vec![block], ..empty() });
     }
 
     /// What it was logged to do, it does again.
@@ -177,8 +177,8 @@ fn without_a_report_little_is_sent_and_not_for_long() {
         assert_eq!(sender.session.state(), State::Ended(End::NoReports));
         assert!((sender.ended - 16.0).abs() < 0.01, "{}", sender.ended);
         // a burst of 200 ms waits at most
-        let most = f64::from(CAUTIOUS_BPS) / 8.0 * 15.2;
-        assert!((sender.bytes as f64) < most && sender.bytes as f64 > 0.3 * most, "{} of {most}", sender.bytes);
+        let max = f64::from(CAUTIOUS_BPS) / 8.0 * 15.2;
+        assert!((sender.bytes as f64) < max && sender.bytes as f64 > 0.3 * max, "{} of {max}", sender.bytes);
         assert_eq!(sender.others, 0);
         sender.replays();
     }
@@ -196,11 +196,11 @@ fn reports_let_it_grow_to_the_rate_that_is_allowed_and_end_well() {
     let figure = sender.session.figure();
     assert!((figure - 2e6).abs() < 1.0, "{figure}");
     let Session::Sender(inner) = &sender.session else { panic!() };
-    let told = inner.reported().unwrap();
-    assert_eq!((told.reports, told.lost, told.jitter_s), (59, 0, Some(0.001)));
+    let reported = inner.reported().unwrap();
+    assert_eq!((reported.reports, reported.lost, reported.jitter_s), (59, 0, Some(0.001)));
     // each report tells of all that had left up to it
-    let left = sender.data.len() as u64 - told.expected;
-    assert!(told.expected > 5000 && left < 10, "{told:?} {left}");
+    let left = sender.data.len() as u64 - reported.expected;
+    assert!(reported.expected > 5000 && left < 10, "{reported:?} {left}");
     assert!(inner.source().sender.stats().rtt_min().is_some_and(|rtt| (0.015..0.025).contains(&rtt.as_secs_f64())));
     // the flow is over after 60 s of its own; no message of ours follows RTCP's BYE
     sender.until(100.0);
@@ -270,7 +270,7 @@ fn what_says_nothing_new_of_the_stream_is_no_agreement() {
     type Say = fn(&mut Sender, &ReportBlock);
     let nothings: [(&str, Say, End); 7] = [
         ("nothing", |_, _| {}, End::ReportsCeased),
-        ("no block", |sender, _| sender.hear(&empty()), End::ReportsCeased),
+        ("no block", |sender, _| sender.receive_rtcp(&empty()), End::ReportsCeased),
         (
             "another stream",
             |sender, block| sender.report(ReportBlock { ssrc: Ssrc(block.ssrc.0 ^ 1), ..*block }),
@@ -286,7 +286,7 @@ fn what_says_nothing_new_of_the_stream_is_no_agreement() {
             "our own words",
             |sender, _| {
                 let block = sender.block(0, 0);
-                sender.hear(&Compound { ssrc: block.ssrc, reports: vec![block], ..empty() });
+                sender.receive_rtcp(&Compound { ssrc: block.ssrc, reports: vec![block], ..empty() });
             },
             End::ReportsCeased,
         ),
@@ -335,16 +335,16 @@ fn a_cut_of_ten_seconds_is_survived() {
 fn the_receiver_may_leave_and_nobody_else_for_it() {
     let bye = |ssrc: Ssrc, of: Ssrc| Compound { ssrc, bye: Some(Bye { sources: vec![of], reason: None }), ..empty() };
     let mut sender = agreed();
-    sender.hear(&bye(Ssrc(1), Ssrc(1)));
-    sender.hear(&bye(Ssrc(1), RECEIVER));
-    sender.hear(&bye(RECEIVER, Ssrc(1)));
+    sender.receive_rtcp(&bye(Ssrc(1), Ssrc(1)));
+    sender.receive_rtcp(&bye(Ssrc(1), RECEIVER));
+    sender.receive_rtcp(&bye(RECEIVER, Ssrc(1)));
     assert_eq!(sender.session.state(), State::Running);
-    sender.hear(&bye(RECEIVER, RECEIVER));
+    sender.receive_rtcp(&bye(RECEIVER, RECEIVER));
     assert_eq!(sender.session.state(), State::Ended(End::Left));
     // before it has reported on the stream it is nobody
     let mut sender = Sender::new(&LDA);
     sender.until(3.0);
-    sender.hear(&bye(RECEIVER, RECEIVER));
+    sender.receive_rtcp(&bye(RECEIVER, RECEIVER));
     assert_eq!(sender.session.state(), State::Running);
 }
 

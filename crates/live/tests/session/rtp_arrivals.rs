@@ -48,20 +48,20 @@ fn arrivals(sender: &Sender, from: usize) -> Option<ArrivalFeedback> {
 }
 
 /// Feedback each 50 ms until `until`.
-fn call_until(sender: &mut Sender, until: f64, told: &mut usize) {
+fn call_until(sender: &mut Sender, until: f64, reported: &mut usize) {
     while sender.now.as_secs_f64() < until && !sender.is_over() {
         sender.until(sender.now.as_secs_f64() + 0.05);
         let by_transport = sender.data.last().is_some_and(|data| data.transport.is_some());
         let mut compound = empty();
         let many = if by_transport {
-            compound.transport.extend(transport(sender, *told));
+            compound.transport.extend(transport(sender, *reported));
             compound.transport.first().map_or(0, |feedback| feedback.packets.len())
         } else {
-            compound.arrivals = arrivals(sender, *told);
+            compound.arrivals = arrivals(sender, *reported);
             compound.arrivals.as_ref().map_or(0, |feedback| feedback.streams[0].packets.len())
         };
         if many > 0 {
-            *told += many;
+            *reported += many;
             let mut bytes = Vec::new();
             rtcp::encode(&compound, &mut bytes).unwrap();
             sender.until(sender.now.as_secs_f64() + WAY.as_secs_f64()); // what is due meanwhile leaves in time
@@ -76,13 +76,13 @@ fn feedback_on_arrivals_lets_each_controller_of_media_grow_and_its_end_ends_the_
         [("gcc", "twcc"), ("gcc", "rfc8888"), ("scream", "rfc8888"), ("scream-libwebrtc", "twcc"), ("nada", "twcc")]
     {
         let mut sender = call(cc, feedback);
-        let mut told = 0;
-        call_until(&mut sender, 20.0, &mut told);
+        let mut reported = 0;
+        call_until(&mut sender, 20.0, &mut reported);
         assert_eq!(sender.session.state(), State::Running, "{cc} {feedback}");
         let figure = sender.session.figure();
         assert!((0.9e6..=1e6 + 1.0).contains(&figure), "{cc} {feedback}: {figure}");
         let bytes = sender.bytes;
-        call_until(&mut sender, 25.0, &mut told);
+        call_until(&mut sender, 25.0, &mut reported);
         let rate = (sender.bytes - bytes) as f64 * 8.0 / 5.0;
         assert!((0.75e6..1.2e6).contains(&rate), "{cc} {feedback}: {rate}");
         // it falls silent: RFC 8083 section 4.1
@@ -112,7 +112,7 @@ fn feedback_on_what_never_left_is_no_agreement() {
             TransportFeedback { packets: vec![None; TransportFeedback::MAX], ..honest.clone() },
             TransportFeedback { base: never, packets: vec![Some(ArrivalDelta(0)); 30_000], ..honest.clone() },
         ] {
-            sender.hear(&Compound { transport: vec![lie], ..empty() });
+            sender.receive_rtcp(&Compound { transport: vec![lie], ..empty() });
         }
         sender.until(sender.now.as_secs_f64() + 0.5);
     }
@@ -127,20 +127,20 @@ fn feedback_on_what_never_left_is_no_agreement() {
 fn a_receiver_that_lies_gets_no_more_than_the_rate_at_most() {
     let stream = Stream::new(7, "lies");
     let mut draws = 0;
-    let mut draw = |most: u64| {
+    let mut draw = |max: u64| {
         draws += 1;
-        (stream.unit(draws) * most as f64) as u64
+        (stream.unit(draws) * max as f64) as u64
     };
     for cc in ["gcc", "scream", "scream-ericsson", "scream-libwebrtc", "nada"] {
         let mut sender = call(cc, "twcc");
-        let mut told = 0;
-        call_until(&mut sender, 5.0, &mut told);
+        let mut reported = 0;
+        call_until(&mut sender, 5.0, &mut reported);
         let (begin, bytes) = (sender.now.as_secs_f64(), sender.bytes);
         while sender.now.as_secs_f64() < 25.0 && !sender.is_over() {
             sender.until(sender.now.as_secs_f64() + 0.02);
             let newest = sender.data.last().unwrap();
-            let most = if draw(10) == 0 { 5000 } else { 60 };
-            let many = 1 + draw(most) as usize;
+            let max = if draw(10) == 0 { 5000 } else { 60 };
+            let many = 1 + draw(max) as usize;
             let delta = |draw: u64| (draw != 0).then(|| ArrivalDelta((draw as u16).wrapping_sub(2048) as i16));
             let lie = TransportFeedback {
                 ssrc: newest.ssrc,
@@ -149,7 +149,7 @@ fn a_receiver_that_lies_gets_no_more_than_the_rate_at_most() {
                 count: draw(256) as u8,
                 packets: (0..many).map(|_| delta(draw(4096))).collect(),
             };
-            sender.hear(&Compound { transport: vec![lie], ..empty() });
+            sender.receive_rtcp(&Compound { transport: vec![lie], ..empty() });
         }
         let rate = (sender.bytes - bytes) as f64 * 8.0 / (sender.now.as_secs_f64() - begin);
         assert!(rate < 2.5e6, "{cc}: {rate}");

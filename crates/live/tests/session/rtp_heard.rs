@@ -1,7 +1,7 @@
 //! A sender of plain RTP and `paceline receive`, with a bottleneck between them: 1 Mbit/s, 25 ms each way, 200 ms of queue.
 
 use super::rtp::Sender;
-use paceline_flow::rtp::{FeedbackFormat, Heard, RtpListener};
+use paceline_flow::rtp::{FeedbackFormat, ReceivedPacket, RtpListener};
 use paceline_flow::{Segment, Transmit};
 use paceline_live::endpoint::listen;
 use paceline_live::session::{EcnBits, End, Input, Session, State};
@@ -83,20 +83,20 @@ impl Call {
                 self.said.push_back((self.sender.said[number].0 + WAY, number));
             }
             self.seen = [self.sender.data.len(), self.sender.said.len()];
-            let mut told = Reports::default();
+            let mut reports = Reports::default();
             while let Some((at, number)) = due(&mut self.data, now) {
                 let (size, payload) = (self.sender.sizes[number] + BELOW, self.sender.sizes[number] as u16 - 12);
-                let heard = Heard { data: &self.sender.data[number], size: size as u16, payload, flags: Flags::NONE };
-                self.listener.on_data(at, heard, &mut told);
+                let packet = ReceivedPacket { data: &self.sender.data[number], size: size as u16, payload, flags: Flags::NONE };
+                self.listener.on_data(at, packet, &mut reports);
                 (self.received, self.bytes) = (self.received + 1, self.bytes + size as u64);
             }
             while let Some((at, number)) = due(&mut self.said, now) {
                 self.listener.on_rtcp(at, 100, &self.sender.said[number].1);
             }
             if self.listener.next_wake() <= now {
-                self.listener.on_timer(now, &mut told);
+                self.listener.on_timer(now, &mut reports);
             }
-            for report in told.0 {
+            for report in reports.0 {
                 let mut bytes = Vec::new();
                 rtcp::encode(&report, &mut bytes).unwrap();
                 self.back.push_back((now + WAY, bytes));
@@ -111,7 +111,7 @@ impl Call {
     fn known(&self) -> (i64, Option<f64>) {
         let Session::Sender(inner) = &self.sender.session else { panic!("it sends") };
         let rtt = inner.source().sender.stats().mean_rtt();
-        (inner.reported().map_or(0, |told| told.lost), rtt.map(Span::as_secs_f64))
+        (inner.reported().map_or(0, |reported| reported.lost), rtt.map(Span::as_secs_f64))
     }
 
     /// Bits a second that come from now to then.
@@ -142,8 +142,8 @@ fn controllers_of_media_find_the_bottleneck_by_the_feedback() {
         let sent = call.sender.data.len() as f64;
         assert!((call.dropped as f64) < 0.05 * sent, "{cc} {kind}: {} of {sent}", call.dropped);
         // a twentieth at most goes back
-        let (reports, told) = call.listener.told();
-        assert!(reports > 50 && told as f64 <= 0.05 * call.bytes as f64, "{cc} {kind}: {told} for {}", call.bytes);
+        let (reports, bytes) = call.listener.reports_sent();
+        assert!(reports > 50 && bytes as f64 <= 0.05 * call.bytes as f64, "{cc} {kind}: {bytes} for {}", call.bytes);
         // what is missed is what the bottleneck dropped, and what found no room while the receiver was not known
         let stream = &call.listener.streams()[0];
         let missed = call.dropped + call.sender.session.counts().over_limit;
@@ -177,10 +177,13 @@ fn losses_that_are_reported_keep_the_rate_at_the_bottlenecks() {
     assert!((0.5e6..1.1e6).contains(&rate), "{rate}");
     assert!(allowed.iter().filter(|rate| **rate < RATE).count() > allowed.len() * 3 / 10, "{allowed:?}");
     assert!(allowed.windows(2).filter(|two| two[1] < 0.8 * two[0]).count() > 2, "{allowed:?}");
-    let (told, rtt) = call.known();
-    assert!(told > 5 && rtt.is_some_and(|rtt| rtt > 0.0499), "{told} {rtt:?}");
+    let (reported, rtt) = call.known();
+    assert!(reported > 5 && rtt.is_some_and(|rtt| rtt > 0.0499), "{reported} {rtt:?}");
     // a report does not know yet what was dropped behind it
     let lost = call.listener.streams()[0].lost();
     let missed = (call.dropped + call.sender.session.counts().over_limit) as i64;
-    assert!(told <= lost && lost <= missed && missed <= told + 60, "{told} told, {lost} lost, {missed} missed");
+    assert!(
+        reported <= lost && lost <= missed && missed <= reported + 60,
+        "{reported} told, {lost} lost, {missed} missed"
+    );
 }

@@ -72,12 +72,12 @@ fn a_row_says_what_both_ends_know() {
             row.throughput_bps.unwrap() > row.goodput_bps && row.send_rate_bps.unwrap() >= row.goodput_bps,
             "{row:?}"
         );
-        let (sent, came) = (row.packets_sent.unwrap(), row.packets_delivered.unwrap());
-        assert!(sent >= came && came > 100, "{settings:?}: {row:?}");
-        assert_eq!(row.packets_lost, Some(sent - came), "{settings:?}");
-        let [least, mean, most] = [row.rtt_min_s, row.rtt_mean_s, row.rtt_max_s].map(Option::unwrap);
+        let (sent, delivered) = (row.packets_sent.unwrap(), row.packets_delivered.unwrap());
+        assert!(sent >= delivered && delivered > 100, "{settings:?}: {row:?}");
+        assert_eq!(row.packets_lost, Some(sent - delivered), "{settings:?}");
+        let [min, mean, max] = [row.rtt_min_s, row.rtt_mean_s, row.rtt_max_s].map(Option::unwrap);
         // 40 ms of path, and a queue of 100
-        assert!(0.04 <= least && least <= mean && mean <= most && most < 0.2, "{settings:?}: {row:?}");
+        assert!(0.04 <= min && min <= mean && mean <= max && max < 0.2, "{settings:?}: {row:?}");
         // quinn tells nobody of its probes
         assert_eq!(row.timeouts.is_none(), settings.contains(&QUIC), "{settings:?}");
         assert!(found.column("rate", "goodput_bps").len() > 40 && found.column("rate", "send_rate_bps").len() > 40);
@@ -127,12 +127,12 @@ fn writes_that_are_frames_are_counted() {
 
 #[test]
 fn transfers_and_rates_end_with_the_last_data() {
-    for (size, most) in [("1 B", 0.2), ("100 kB", 1.0)] {
+    for (size, max) in [("1 B", 0.2), ("100 kB", 1.0)] {
         let app = format!("{{ kind = \"ftp\", size = \"{size}\" }}");
         let row = measured(&[QUIC, ("app", &app)], 6, GOOD).row;
         assert_eq!(row.transfers_completed, Some(1), "{size}: {row:?}");
-        assert!(row.transfer_time_mean_s.is_some_and(|time| 0.08 < time && time < most), "{size}: {row:?}");
-        assert!(row.active_s < most, "{size}: {row:?}");
+        assert!(row.transfer_time_mean_s.is_some_and(|time| 0.08 < time && time < max), "{size}: {row:?}");
+        assert!(row.active_s < max, "{size}: {row:?}");
     }
     let row = measured(&[QUIC, ("app", "{ kind = \"cbr\", rate = \"1 Mbit/s\" }")], 2, GOOD).row;
     // the last packet arrives 20 ms behind the end, and the first the handshake's round trip behind the beginning
@@ -145,7 +145,7 @@ fn an_outage_shows_in_the_recording_of_frames() {
     let app = ("app", "{ kind = \"encoder\", max_rate = \"1 Mbit/s\" }");
     let cut = (Time::from_secs_f64(4.0), Time::from_secs_f64(5.0));
     let found = measured(&[("cc", "gcc"), app], 8, Path { cut, ..GOOD });
-    let [times, frames, delays, most, ages] =
+    let [times, frames, delays, max, ages] =
         ["time_s", "frames", "frame_delay_s", "frame_delay_max_s", "picture_age_s"]
             .map(|name| found.column("frames", name));
     let all: f64 = frames.iter().sum();
@@ -155,8 +155,8 @@ fn an_outage_shows_in_the_recording_of_frames() {
     let mean = known().map(|(frames, delay)| frames * delay).sum::<f64>() / all;
     let whole = found.row.frame_delay_mean_s.unwrap();
     assert!((mean - whole).abs() < 0.005, "{mean}, {whole}");
-    for (mean, most) in delays.iter().zip(most) {
-        assert!(mean.is_nan() || *most >= mean - 1e-9, "{mean} {most}");
+    for (mean, max) in delays.iter().zip(max) {
+        assert!(mean.is_nan() || *max >= mean - 1e-9, "{mean} {max}");
     }
     let frozen: Vec<_> = times.iter().zip(ages).filter(|(_, age)| **age > 0.6).collect();
     let longest = frozen.iter().map(|(_, age)| **age).fold(0.0, f64::max);

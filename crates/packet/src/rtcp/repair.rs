@@ -34,7 +34,7 @@ pub struct Nack {
 
 impl Nack {
     /// The number of packets that an item's bitmask covers after its first.
-    const REACH: u16 = 16;
+    const BLP_BITS: u16 = 16;
 
     /// The items of the packet: a sequence number (PID), and which of the next 16 packets are missing too (BLP).
     pub fn items(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
@@ -42,7 +42,7 @@ impl Nack {
         core::iter::from_fn(move || {
             let (&first, after) = rest.split_first()?;
             let ahead = |number: u16| number.wrapping_sub(first);
-            let many = after.iter().take_while(|&&number| (1..=Nack::REACH).contains(&ahead(number))).count();
+            let many = after.iter().take_while(|&&number| (1..=Nack::BLP_BITS).contains(&ahead(number))).count();
             let mask = after[..many].iter().fold(0, |mask, &number| mask | 1 << (ahead(number) - 1));
             rest = &after[many..];
             Some((first, mask))
@@ -51,7 +51,7 @@ impl Nack {
 
     /// The sequence numbers in an item.
     pub fn numbers((first, mask): (u16, u16)) -> impl Iterator<Item = u16> {
-        let after = (0..Nack::REACH).filter(move |bit| mask >> bit & 1 == 1);
+        let after = (0..Nack::BLP_BITS).filter(move |bit| mask >> bit & 1 == 1);
         core::iter::once(first).chain(after.map(move |bit| first.wrapping_add(bit + 1)))
     }
 }

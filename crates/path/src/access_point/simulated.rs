@@ -1,6 +1,6 @@
 //! The simulator's access point: its state of the flows that cross it, in segments, as in the simulator's packets.
 
-use super::{Decided, Decision, FlowReport, Interval, Law, Passed, lowered};
+use super::{Decided, Decision, FlowReport, Interval, Law, Passed, clamped_window};
 use core::num::NonZeroU32;
 use paceline_packet::{Extra, Extras, Flags, Packet, TcpOptions};
 use paceline_units::{Rate, Span, Time};
@@ -131,7 +131,7 @@ impl AccessPoint {
 
     /// A packet passes towards its receiver.
     #[inline]
-    pub fn towards(&mut self, packet: &Packet) {
+    pub fn on_data(&mut self, packet: &Packet) {
         let Some(flow) = self.flows.get_mut(packet.flow.0 as usize) else { return };
         let Crossing::Tcp { .. } = flow.crossing else {
             self.count(packet);
@@ -175,7 +175,7 @@ impl AccessPoint {
 
     /// A packet passes back from a receiver: lowers an acknowledgement's window to the decided limit.
     #[inline]
-    pub fn back(&mut self, packet: &mut Packet, extras: &mut Extras) {
+    pub fn on_ack(&mut self, packet: &mut Packet, extras: &mut Extras) {
         let Some(flow) = self.flows.get_mut(packet.flow.0 as usize) else { return };
         let Crossing::Tcp { advertised, .. } = flow.crossing else {
             self.count(packet);
@@ -198,7 +198,7 @@ impl AccessPoint {
         let options = extras.get(packet.extra).and_then(Extra::tcp).copied().unwrap_or(TcpOptions::NONE);
         let own = options.window.map_or(advertised, NonZeroU32::get);
         let beyond = flow.sent_end.saturating_sub(packet.seq);
-        let window = lowered(u64::from(own), u64::from(limit), u64::from(beyond), 1) as u32;
+        let window = clamped_window(u64::from(own), u64::from(limit), u64::from(beyond), 1) as u32;
         if window < own {
             extras.take(packet.extra);
             packet.extra = extras.put(Extra::Tcp(TcpOptions { window: NonZeroU32::new(window), ..options }));
@@ -281,16 +281,16 @@ mod tests {
 
     /// Opens a connection (round trips of 40 ms to the sender, 2 ms to the receiver) and sends `count` segments.
     fn open(ap: &mut AccessPoint, extras: &mut Extras, count: u32) {
-        ap.towards(&packet(0, 10, Flags::SYN));
-        ap.back(&mut packet(1, 12, Flags::ACK.with(Flags::SYN)), extras);
+        ap.on_data(&packet(0, 10, Flags::SYN));
+        ap.on_ack(&mut packet(1, 12, Flags::ACK.with(Flags::SYN)), extras);
         for seq in 1..=count {
-            ap.towards(&packet(seq, 52, Flags::NONE));
+            ap.on_data(&packet(seq, 52, Flags::NONE));
         }
     }
 
     fn written(ap: &mut AccessPoint, extras: &mut Extras, seq: u32) -> Option<u32> {
         let mut ack = packet(seq, 150, Flags::ACK);
-        ap.back(&mut ack, extras);
+        ap.on_ack(&mut ack, extras);
         let options = extras.take(ack.extra)?;
         options.tcp().and_then(|o| o.window).map(NonZeroU32::get)
     }
@@ -308,7 +308,7 @@ mod tests {
         let own = TcpOptions { window: NonZeroU32::new(7), ..TcpOptions::NONE };
         let mut ack = packet(28, 160, Flags::ACK);
         ack.extra = extras.put(Extra::Tcp(own));
-        ap.back(&mut ack, &mut extras);
+        ap.on_ack(&mut ack, &mut extras);
         assert_eq!(extras.take(ack.extra), Some(Extra::Tcp(own)), "the receiver's own is less");
         assert_eq!(extras.in_use(), 0);
     }
@@ -334,7 +334,7 @@ mod tests {
         options.sack[0] = paceline_packet::Block { start: 9, end: 11 };
         let mut ack = packet(8, 150, Flags::ACK);
         ack.extra = extras.put(Extra::Tcp(options));
-        ap.back(&mut ack, &mut extras);
+        ap.on_ack(&mut ack, &mut extras);
         let expected = TcpOptions { window: NonZeroU32::new(10), ..options };
         assert_eq!(extras.take(ack.extra), Some(Extra::Tcp(expected)));
         assert_eq!(extras.in_use(), 0);
@@ -346,9 +346,9 @@ mod tests {
         let mut ap = access_point(Law::Voap(Voap::new(VoapModel::default())));
         open(&mut ap, &mut extras, 50);
         // 50 segments in 200 ms at 40 ms: 10 are in flight on the sender's side, 12 on the receiver's.
-        ap.back(&mut packet(51, 56, Flags::ACK), &mut extras);
+        ap.on_ack(&mut packet(51, 56, Flags::ACK), &mut extras);
         for seq in 51..=62 {
-            ap.towards(&packet(seq, 190, Flags::NONE));
+            ap.on_data(&packet(seq, 190, Flags::NONE));
         }
         ap.waited(&packet(51, 190, Flags::NONE), Span::from_millis(16));
         assert_eq!(ap.next_wake(), Time::ZERO + Span::from_millis(200));
@@ -361,16 +361,16 @@ mod tests {
         assert_eq!(report.outstanding, 15_870);
         assert_eq!(ap.window(0), Some(15));
         ap.waited(&packet(51, 390, Flags::NONE), Span::from_millis(16));
-        ap.towards(&packet(63, 390, Flags::NONE));
+        ap.on_data(&packet(63, 390, Flags::NONE));
         ap.decide();
         assert_eq!(ap.window(0), Some(14));
-        ap.towards(&packet(64, 590, Flags::NONE));
+        ap.on_data(&packet(64, 590, Flags::NONE));
         ap.decide();
         assert_eq!(ap.window(0), Some(15), "the wait of an interval is of that interval alone");
         // A new connection of the flow, whose sender responds after 30 ms.
-        ap.towards(&packet(65, 610, Flags::SYN));
-        ap.back(&mut packet(66, 612, Flags::ACK.with(Flags::SYN)), &mut extras);
-        ap.towards(&packet(66, 642, Flags::NONE));
+        ap.on_data(&packet(65, 610, Flags::SYN));
+        ap.on_ack(&mut packet(66, 612, Flags::ACK.with(Flags::SYN)), &mut extras);
+        ap.on_data(&packet(66, 642, Flags::NONE));
         ap.decide();
         assert_eq!(ap.reports[0].rtt, Some(Span::from_millis(32)));
     }
@@ -383,8 +383,8 @@ mod tests {
         open(&mut ap, &mut extras, 1);
         for flow in [1, 2] {
             let udp = Packet { size: 986, flow: FlowId(flow), ..packet(0, 60, Flags::NONE) };
-            (0..900).for_each(|_| ap.towards(&udp));
-            (0..100).for_each(|_| ap.back(&mut udp.clone(), &mut extras));
+            (0..900).for_each(|_| ap.on_data(&udp));
+            (0..100).for_each(|_| ap.on_ack(&mut udp.clone(), &mut extras));
         }
         ap.decide();
         // 1000 kB in 2 s are 4 Mbit/s; (10 - 1.1 x 4) Mbit/s x 42 ms are 29.4 kB.

@@ -127,8 +127,8 @@ fn what_is_under_way_on_the_senders_side_counts() {
     assert_eq!(passed.outstanding(None, far), 45_000);
     assert_eq!(Passed { acked: 0, ..passed }.outstanding(None, far), 5_000);
     assert_eq!(Passed { over: Span::ZERO, ..passed }.outstanding(Some(far), far), 5_000);
-    let most = Passed { beyond: u64::MAX, sent: u64::MAX, acked: u64::MAX, over: Span(1) };
-    assert_eq!(most.outstanding(Some(Span(u64::MAX)), Span(u64::MAX)), u64::MAX);
+    let extreme = Passed { beyond: u64::MAX, sent: u64::MAX, acked: u64::MAX, over: Span(1) };
+    assert_eq!(extreme.outstanding(Some(Span(u64::MAX)), Span(u64::MAX)), u64::MAX);
     // A lost segment is unacknowledged but not outstanding: at most 3 kB pass in 3 ms.
     assert_eq!(passed.outstanding(Some(Span::from_millis(3)), far), 43_000);
     assert_eq!(passed.outstanding(Some(Span::from_millis(6)), far), 45_000);
@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn a_window_is_only_ever_lowered(own: u32, limit: u32, sent: u32, segment in 1_u64..9000) {
         let [own, limit, sent] = [own, limit, sent].map(u64::from);
-        let window = lowered(own, limit, sent, segment);
+        let window = clamped_window(own, limit, sent, segment);
         prop_assert!(window <= own);
         prop_assert!(window >= own.min(sent) && window >= own.min(2 * segment));
         prop_assert!(window == own || window == limit.max(sent).max(2 * segment));

@@ -33,7 +33,7 @@ const QUANTUM: [u64; 2] = [300, 1514];
 
 /// A queue's state in the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Set {
+enum FlowState {
     /// Inactive, in no list.
     None,
     /// Active, and within its first quantum.
@@ -50,7 +50,7 @@ enum Set {
 #[derive(Clone, Debug)]
 struct Flow {
     fifo: Fifo,
-    set: Set,
+    state: FlowState,
     /// Bytes that it may still send in its current round.
     deficit: i64,
     cobalt: Cobalt,
@@ -94,7 +94,7 @@ impl Cake {
         let [min, max] = QUANTUM;
         let flow = Flow {
             fifo: Fifo::default(),
-            set: Set::None,
+            state: FlowState::None,
             deficit: 0,
             cobalt: Cobalt::default(),
             tag: 0,
@@ -138,8 +138,8 @@ impl Cake {
 
     /// Nothing leaves before this instant.
     #[inline]
-    pub(super) fn opens(&self) -> u64 {
-        self.shaper.opens()
+    pub(super) fn next_release(&self) -> u64 {
+        self.shaper.next_release()
     }
 
     pub(super) fn enqueue(&mut self, packet: Packet, mut dropped: impl FnMut(&Packet, DropReason)) {
@@ -151,15 +151,15 @@ impl Cake {
         self.packets += 1;
         self.bytes += u64::from(packet.size);
         self.flows[number].fifo.push(packet);
-        self.weigh(number);
-        match self.flows[number].set {
-            Set::None | Set::Decaying => {
+        self.update_backlog(number);
+        match self.flows[number].state {
+            FlowState::None | FlowState::Decaying => {
                 self.lists.put_last(List::New, number);
-                self.flows[number].set = Set::Sparse;
-                self.flows[number].deficit = self.turn(number);
+                self.flows[number].state = FlowState::Sparse;
+                self.flows[number].deficit = self.flow_quantum(number);
             }
-            Set::SparseWait => self.become_bulk(number),
-            Set::Sparse | Set::Bulk => {}
+            FlowState::SparseWait => self.become_bulk(number),
+            FlowState::Sparse | FlowState::Bulk => {}
         }
         while self.is_over() {
             self.drop_from_fattest(now, &mut dropped);
@@ -181,7 +181,7 @@ impl Cake {
         let all = || MinTree::new(flows.iter().map(|flow| !flow.fifo.bytes()).collect());
         let Some((_, number)) = self.fattest.get_or_insert_with(all).first() else { return };
         let Some(packet) = self.pop(number) else { return };
-        self.flows[number].cobalt.overflows(&self.settings, now);
+        self.flows[number].cobalt.queue_full(&self.settings, now);
         if self.ingress {
             self.shaper.charge(self.shaper.counted(packet.size), true);
         }
@@ -190,7 +190,7 @@ impl Cake {
 
     /// Updates a queue's backlog in the tree.
     #[inline]
-    fn weigh(&mut self, number: usize) {
+    fn update_backlog(&mut self, number: usize) {
         if let Some(fattest) = &mut self.fattest {
             fattest.set(number, !self.flows[number].fifo.bytes());
         }
@@ -200,18 +200,18 @@ impl Cake {
         let packet = self.flows[number].fifo.pop()?;
         self.packets -= 1;
         self.bytes -= u64::from(packet.size);
-        self.weigh(number);
+        self.update_backlog(number);
         Some(packet)
     }
 
     fn become_bulk(&mut self, number: usize) {
-        self.flows[number].set = Set::Bulk;
+        self.flows[number].state = FlowState::Bulk;
         self.bulk += 1;
-        self.count_busy(number, true);
+        self.update_bulk_flow_counts(number, true);
     }
 
     /// A queue's quantum. The remainder of the division is rounded at random, so that none is lost in the long run.
-    fn turn(&mut self, number: usize) -> i64 {
+    fn flow_quantum(&mut self, number: usize) -> i64 {
         let whole = (self.quantum << 16) / u64::from(self.load(number));
         self.turned += 1;
         ((whole + (self.turns.bits(self.turned) >> 48)) >> 16) as i64
@@ -232,7 +232,7 @@ impl Cake {
         mut dropped: impl FnMut(&Packet, DropReason),
     ) -> Option<Packet> {
         let mut first = true;
-        'turns: while self.packets > 0 && self.opens() <= now {
+        'turns: while self.packets > 0 && self.next_release() <= now {
             // the shaper is not checked again in this loop
             loop {
                 let number = self.next_in_turn(core::mem::take(&mut first))?;
@@ -255,30 +255,30 @@ impl Cake {
 
     /// A queue's deficit is used up: it gets another quantum and moves to the end of the old flows.
     fn end_turn(&mut self, number: usize) {
-        if self.flows[number].set == Set::Sparse {
+        if self.flows[number].state == FlowState::Sparse {
             if self.flows[number].fifo.packets() > 0 {
                 self.become_bulk(number);
             } else {
-                self.flows[number].set = Set::SparseWait;
+                self.flows[number].state = FlowState::SparseWait;
             }
         }
-        self.flows[number].deficit += self.turn(number);
+        self.flows[number].deficit += self.flow_quantum(number);
         self.lists.put_last(List::Old, number);
     }
 
     /// Handles an empty queue that is due.
     fn rest(&mut self, number: usize, now: u64) {
-        let at_rest = self.flows[number].cobalt.empties(&self.settings, now);
-        if self.flows[number].set == Set::Bulk {
+        let at_rest = self.flows[number].cobalt.queue_empty(&self.settings, now);
+        if self.flows[number].state == FlowState::Bulk {
             self.bulk -= 1;
-            self.count_busy(number, false);
+            self.update_bulk_flow_counts(number, false);
         }
         if at_rest {
             self.lists.remove(number);
-            self.flows[number].set = Set::None;
+            self.flows[number].state = FlowState::None;
         } else {
             self.lists.put_last(List::Decaying, number);
-            self.flows[number].set = Set::Decaying;
+            self.flows[number].state = FlowState::Decaying;
         }
     }
 
@@ -290,7 +290,7 @@ impl Cake {
         marks: &mut u64,
         dropped: &mut impl FnMut(&Packet, DropReason),
     ) -> Taken {
-        let busy = if self.ingress { u64::from(self.bulk) } else { 0 };
+        let bulk_flows = if self.ingress { u64::from(self.bulk) } else { 0 };
         while let Some(mut packet) = self.pop(number) {
             self.taken += 1;
             let (draws, taken) = (self.draws, self.taken);
@@ -298,7 +298,7 @@ impl Cake {
             let capable = packet.flags.has(Flags::ECT);
             let flow = &mut self.flows[number];
             let waited = now - packet.time.0;
-            let verdict = flow.cobalt.leaves(&self.settings, now, waited, busy, capable, draw);
+            let verdict = flow.cobalt.should_drop(&self.settings, now, waited, bulk_flows, capable, draw);
             let counted = self.shaper.counted(packet.size);
             match verdict.drop {
                 Some(reason) if flow.fifo.packets() > 0 => {

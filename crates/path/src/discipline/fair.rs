@@ -115,7 +115,7 @@ impl<A> Waiting for Drawn<'_, A> {
 
 /// All flow queues and their scheduler.
 #[derive(Clone, Debug)]
-pub(super) struct Round<A> {
+pub(super) struct FlowQueues<A> {
     pub(super) queues: Vec<Queue<A>>,
     quantum: i64,
     new: VecDeque<u32>,
@@ -127,14 +127,14 @@ pub(super) struct Round<A> {
     pub(super) keys: Keys,
 }
 
-impl<A: Copy> Round<A> {
+impl<A: Copy> FlowQueues<A> {
     /// `queues` queues, each under a copy of `aqm`; `hash` is the perturbation.
     ///
     /// # Panics
     /// If there are no queues, or the quantum is zero.
-    pub(super) fn new(queues: u32, quantum: Size, aqm: A, keys: Keys, hash: Stream) -> Round<A> {
+    pub(super) fn new(queues: u32, quantum: Size, aqm: A, keys: Keys, hash: Stream) -> FlowQueues<A> {
         assert!(queues > 0 && quantum.0 > 0, "flow queueing needs queues, and a quantum for each");
-        Round {
+        FlowQueues {
             queues: vec![Queue::new(aqm); queues as usize],
             quantum: i64::try_from(quantum.0).unwrap_or(i64::MAX / 2),
             new: VecDeque::new(),
@@ -179,7 +179,7 @@ impl<A: Copy> Round<A> {
 
     /// Access to a queue, to take packets out of turn.
     pub(super) fn draw(&mut self, number: usize) -> Drawn<'_, A> {
-        let Round { queues, places, packets, bytes, .. } = self;
+        let FlowQueues { queues, places, packets, bytes, .. } = self;
         Drawn { queue: &mut queues[number], places, packets, bytes }
     }
 

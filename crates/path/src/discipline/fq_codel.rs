@@ -7,7 +7,7 @@
 
 use super::Keys;
 use super::codel::{CoDel, Settings};
-use super::fair::{Queue, Round};
+use super::fair::{FlowQueues, Queue};
 use super::fifo::Waiting;
 use super::min_tree::MinTree;
 use super::model::FqCoDelModel;
@@ -77,7 +77,7 @@ pub(super) struct FqCoDel {
     settings: Settings,
     limit: Limit,
     batch: u32,
-    round: Round<Flow>,
+    flow_queues: FlowQueues<Flow>,
     fattest: Fattest,
 }
 
@@ -92,7 +92,7 @@ impl FqCoDel {
             settings: Settings::new(&model.codel),
             limit: model.codel.limit,
             batch: model.batch.max(1),
-            round: Round::new(model.queues, model.quantum, flow, keys, hash),
+            flow_queues: FlowQueues::new(model.queues, model.quantum, flow, keys, hash),
             fattest: Fattest::default(),
         }
     }
@@ -102,21 +102,21 @@ impl FqCoDel {
     }
 
     pub(super) fn set_flow_keys(&mut self, keys: &Keys) {
-        self.round.keys = keys.clone();
+        self.flow_queues.keys = keys.clone();
     }
 
     pub(super) fn packets(&self) -> u32 {
-        self.round.packets()
+        self.flow_queues.packets()
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.round.bytes()
+        self.flow_queues.bytes()
     }
 
     pub(super) fn enqueue(&mut self, packet: Packet, mut dropped: impl FnMut(&Packet, DropReason)) {
-        let number = self.round.classify(&packet);
-        self.round.push(number, packet);
-        self.fattest.grows(number, &mut self.round.queues[number]);
+        let number = self.flow_queues.classify(&packet);
+        self.flow_queues.push(number, packet);
+        self.fattest.grows(number, &mut self.flow_queues.queues[number]);
         while self.is_over() {
             self.drop_from_fattest(&mut dropped);
         }
@@ -133,8 +133,8 @@ impl FqCoDel {
 
     #[cold]
     fn drop_from_fattest(&mut self, dropped: &mut impl FnMut(&Packet, DropReason)) {
-        let Some(number) = self.fattest.find(&mut self.round.queues) else { return };
-        let mut drawn = self.round.draw(number);
+        let Some(number) = self.fattest.find(&mut self.flow_queues.queues) else { return };
+        let mut drawn = self.flow_queues.draw(number);
         let whole = drawn.queue.bytes;
         let (half, mut gone) = (whole / 2, 0);
         while gone < self.batch
@@ -158,7 +158,7 @@ impl FqCoDel {
         mut dropped: impl FnMut(&Packet, DropReason),
     ) -> Option<Packet> {
         let settings = &self.settings;
-        self.round.dequeue(|drawn| {
+        self.flow_queues.dequeue(|drawn| {
             let mut codel = drawn.queue.aqm.codel;
             let packet = codel.dequeue(settings, now, drawn, marks, &mut dropped);
             drawn.queue.aqm.codel = codel;
@@ -204,9 +204,9 @@ mod tests {
                     queue.dequeue(now, &mut 0, |_, _| {});
                 }
                 if below(5) == 0 {
-                    let max = queue.round.queues.iter().map(|queue| queue.bytes).max().unwrap();
-                    let first = queue.round.queues.iter().position(|queue| queue.bytes == max);
-                    assert_eq!(queue.fattest.find(&mut queue.round.queues), first, "{queues} queues at {now}");
+                    let max = queue.flow_queues.queues.iter().map(|queue| queue.bytes).max().unwrap();
+                    let first = queue.flow_queues.queues.iter().position(|queue| queue.bytes == max);
+                    assert_eq!(queue.fattest.find(&mut queue.flow_queues.queues), first, "{queues} queues at {now}");
                     found += usize::from(first != Some(0));
                 }
                 if below(20) == 0 {

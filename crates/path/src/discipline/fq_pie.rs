@@ -6,7 +6,7 @@
 //! is dropped, whichever flow filled them.
 
 use super::Keys;
-use super::fair::Round;
+use super::fair::FlowQueues;
 use super::fifo::Waiting;
 use super::model::FqPieModel;
 use super::pie::Controller;
@@ -20,7 +20,7 @@ use paceline_random::Stream;
 #[derive(Clone, Debug)]
 pub(super) struct FqPie {
     model: FqPieModel,
-    round: Round<Controller>,
+    flow_queues: FlowQueues<Controller>,
     draws: Stream,
     arrivals: u64,
 }
@@ -31,8 +31,9 @@ impl FqPie {
     /// # Panics
     /// If there are no queues, the quantum is zero, or the update interval is zero.
     pub(super) fn new(model: &FqPieModel, keys: Keys, stream: Stream) -> FqPie {
-        let round = Round::new(model.queues, model.quantum, Controller::new(&model.pie), keys, stream.fork(0));
-        FqPie { model: *model, round, draws: stream.fork(1), arrivals: 0 }
+        let flow_queues =
+            FlowQueues::new(model.queues, model.quantum, Controller::new(&model.pie), keys, stream.fork(0));
+        FqPie { model: *model, flow_queues, draws: stream.fork(1), arrivals: 0 }
     }
 
     pub(super) fn limit_to(&mut self, limit: Limit) {
@@ -40,15 +41,15 @@ impl FqPie {
     }
 
     pub(super) fn set_flow_keys(&mut self, keys: &Keys) {
-        self.round.keys = keys.clone();
+        self.flow_queues.keys = keys.clone();
     }
 
     pub(super) fn packets(&self) -> u32 {
-        self.round.packets()
+        self.flow_queues.packets()
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.round.bytes()
+        self.flow_queues.bytes()
     }
 
     pub(super) fn enqueue(
@@ -58,9 +59,9 @@ impl FqPie {
         mut dropped: impl FnMut(&Packet, DropReason),
     ) {
         let fits = self.fits(packet.size);
-        let number = self.round.classify(&packet);
+        let number = self.flow_queues.classify(&packet);
         let pie = &self.model.pie;
-        let queue = &mut self.round.queues[number];
+        let queue = &mut self.flow_queues.queues[number];
         let waiting = queue.bytes;
         queue.aqm.catch_up(pie, waiting, packet.time.0);
         self.arrivals += 1;
@@ -72,7 +73,7 @@ impl FqPie {
         if !queue.aqm.admits(pie, waiting, &mut packet, marks, draw) {
             return dropped(&packet, DropReason::Early);
         }
-        self.round.push(number, packet);
+        self.flow_queues.push(number, packet);
     }
 
     /// Whether the packet fits. A single packet always does.
@@ -86,7 +87,7 @@ impl FqPie {
 
     pub(super) fn dequeue(&mut self, now: u64) -> Option<Packet> {
         let pie = &self.model.pie;
-        self.round.dequeue(|drawn| {
+        self.flow_queues.dequeue(|drawn| {
             drawn.queue.aqm.catch_up(pie, drawn.queue.bytes, now);
             let packet = drawn.pop()?;
             drawn.queue.aqm.leaves(pie, drawn.queue.bytes, now, &packet);

@@ -41,12 +41,12 @@ impl MinTree {
         let len = keys.len();
         fill_up(&mut keys);
         let mut tree = MinTree { keys, len, above: Vec::new(), starts: Vec::new() };
-        tree.tend();
+        tree.build();
         tree
     }
 
     /// Builds the rows above.
-    fn tend(&mut self) {
+    fn build(&mut self) {
         let mut many = self.keys.len() >> BITS;
         for at in 0..many {
             self.above.push(min_of(eight(&self.keys, at)));

@@ -3,8 +3,8 @@
 //!
 //! A discipline knows neither link nor medium. Its user calls [`Discipline::enqueue`] for each arriving packet, and
 //! [`Discipline::dequeue`] whenever it could send, even if nothing waits (from then on RED's queue is idle, and
-//! FQ-CoDel's round continues). A discipline with a shaper holds packets back until [`Discipline::opens`]. Every packet
-//! is dequeued, passed to `dropped`, or still waits.
+//! FQ-CoDel's round continues). A discipline with a shaper holds packets back until [`Discipline::next_release`]. Every
+//! packet is dequeued, passed to `dropped`, or still waits.
 
 mod cake;
 mod codel;
@@ -96,8 +96,8 @@ impl Keys {
 pub struct Discipline {
     kind: Kind,
     marks: u64,
-    /// See [`Discipline::opens`].
-    opens: u64,
+    /// See [`Discipline::next_release`].
+    next_release: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -157,7 +157,7 @@ impl Discipline {
             Queue::FqPie(model) => Kind::FqPie(Box::new(FqPie::new(model, interface.keys, stream.fork(11)))),
             Queue::Pie(model) => Kind::Pie(Box::new(Pie::new(model, stream.fork(9)))),
         };
-        Discipline { kind, marks: 0, opens: 0 }
+        Discipline { kind, marks: 0, next_release: 0 }
     }
 
     /// Replaces the definition of a flow. Call it before the first packet.
@@ -200,7 +200,7 @@ impl Discipline {
             Kind::Red(queue) => queue.enqueue(packet, &mut self.marks, dropped),
             Kind::Cake(queue) => {
                 queue.enqueue(packet, dropped);
-                self.opens = queue.opens();
+                self.next_release = queue.next_release();
             }
             Kind::CoDel(queue) => {
                 if !queue.fifo.fits(queue.limit, packet.size) {
@@ -216,7 +216,7 @@ impl Discipline {
     }
 
     /// The packet to send at `now`; its time is still its arrival. `None` if nothing waits, or if all is held back
-    /// until [`Discipline::opens`]. Packets dropped meanwhile are passed to `dropped`.
+    /// until [`Discipline::next_release`]. Packets dropped meanwhile are passed to `dropped`.
     #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: impl FnMut(&Packet, DropReason)) -> Option<Packet> {
         match &mut self.kind {
@@ -228,7 +228,7 @@ impl Discipline {
             }
             Kind::Cake(queue) => {
                 let packet = queue.dequeue(now.0, &mut self.marks, dropped);
-                self.opens = queue.opens();
+                self.next_release = queue.next_release();
                 packet
             }
             Kind::CoDel(queue) => {
@@ -245,8 +245,8 @@ impl Discipline {
     /// The shaper, if there is one, releases nothing before this instant; an instant in the past has no meaning.
     #[inline]
     #[must_use]
-    pub fn opens(&self) -> Time {
-        Time(self.opens)
+    pub fn next_release(&self) -> Time {
+        Time(self.next_release)
     }
 
     /// Packets that wait.

@@ -159,19 +159,19 @@ fn codel_marks_instead() {
 #[test]
 fn a_step_for_one_class() {
     let kinds = [Flags::NONE, Flags::ECT, Flags::ECT.with(Flags::L4S), Flags::ECT.with(Flags::L4S).with(Flags::CE)];
-    for (whose, marked) in [(StepFor::Ect, [false, true, true, true]), (StepFor::Ect1, [false, false, true, true])] {
+    for (class, marked) in [(StepFor::Ect, [false, true, true, true]), (StepFor::Ect1, [false, false, true, true])] {
         for fair in [false, true] {
             let codel =
-                CoDelModel { mark_above: Some(Span::from_millis(1)), mark_above_for: whose, ..CoDelModel::new(MANY) };
+                CoDelModel { mark_above: Some(Span::from_millis(1)), mark_above_for: class, ..CoDelModel::new(MANY) };
             let fq = FqCoDelModel { codel, ..FqCoDelModel::new(MANY) };
             let mut queue = discipline(&if fair { Queue::FqCoDel(fq) } else { Queue::CoDel(codel) });
             for (seq, flags) in (0..).zip(kinds) {
                 put(&mut queue, 0, Packet { flags, ..packet(0, seq, 1000) });
             }
             let got = kinds.map(|_| take(&mut queue, 2 * MS).0.unwrap().flags);
-            assert_eq!(got.map(|flags| flags.has(Flags::CE)), marked, "{whose:?}, fair: {fair}");
+            assert_eq!(got.map(|flags| flags.has(Flags::CE)), marked, "{class:?}, fair: {fair}");
             assert_eq!(got.map(|flags| flags.has(Flags::L4S)), [false, false, true, true], "the class stays");
-            assert_eq!(queue.marks(), u64::from(whose == StepFor::Ect) + 1);
+            assert_eq!(queue.marks(), u64::from(class == StepFor::Ect) + 1);
         }
     }
     // After an interval above the target, CoDel marks ECT(0) too.
@@ -325,11 +325,11 @@ fn directions_are_flows_of_their_own() {
 /// `delay_ms`.
 fn pie_share(model: PieModel, delay_ms: u64, span: core::ops::Range<u64>) -> f64 {
     let mut queue = discipline(&Queue::Pie(model));
-    let (mut came, mut lost) = (0u32, 0u32);
+    let (mut arrived, mut lost) = (0u32, 0u32);
     for ms in 0..span.end * 1000 {
         let dropped = put(&mut queue, ms * MS, packet(0, ms as u32, 1000));
         if ms >= span.start * 1000 {
-            came += 1;
+            arrived += 1;
             lost += dropped.len() as u32;
         }
         // Dequeue packets that have waited long enough.
@@ -337,7 +337,7 @@ fn pie_share(model: PieModel, delay_ms: u64, span: core::ops::Range<u64>) -> f64
             take(&mut queue, ms * MS);
         }
     }
-    f64::from(lost) / f64::from(came)
+    f64::from(lost) / f64::from(arrived)
 }
 
 /// While the delay stays above the target, the drop rate keeps growing; below half of it nothing is dropped.
@@ -538,7 +538,7 @@ proptest! {
                     waits.retain(|packet| packet.seq != seq);
                 }
                 let all_dropped = matches!(queue, Queue::DualPi2(_)) && waits.is_empty();
-                let held = packet.is_none() && it.opens().0 > now;
+                let held = packet.is_none() && it.next_release().0 > now;
                 let shapes = matches!(&queue, Queue::Cake(cake) if cake.bandwidth.is_some());
                 prop_assert!(shapes || !held);
                 prop_assert!(packet.is_some() == any || any && (all_dropped || held), "what waits is not all dropped");

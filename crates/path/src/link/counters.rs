@@ -15,14 +15,14 @@ impl Link {
 
     /// The counters of everything before `time`. Nothing may have been admitted at `time` or later.
     fn snapshot(&mut self, time: u64) -> Snapshot {
-        let (integrals, gone) = self.waiting.up_to(time);
+        let (integrals, departed) = self.waiting.up_to(time);
         Snapshot {
             time,
             arrivals: self.arrivals,
             refused: self.refused,
             marks: self.marks,
             classes: None,
-            gone,
+            departed,
             integrals,
             idle: self.idle + time.saturating_sub(self.free()),
             max: u32::try_from(self.waiting.max).unwrap_or(u32::MAX),
@@ -35,34 +35,34 @@ impl Link {
     pub(super) fn cross_boundaries(&mut self, now: u64) {
         while self.boundary <= now {
             let time = self.boundary;
-            if self.agenda.from.is_none() && self.agenda.window.from.0 <= time {
-                self.agenda.from = Some(self.snapshot(time));
+            if self.meter.from.is_none() && self.meter.window.from.0 <= time {
+                self.meter.from = Some(self.snapshot(time));
                 if let Some(watch) = &mut self.waiting.occupancy {
                     watch.1.begin();
                 }
                 self.waiting.release(time);
                 self.waiting.max = self.waiting.packets();
             }
-            if self.agenda.to.is_none() && self.agenda.window.to.0 <= time {
-                self.agenda.to = Some(self.snapshot(time));
+            if self.meter.to.is_none() && self.meter.window.to.0 <= time {
+                self.meter.to = Some(self.snapshot(time));
                 if let Some(watch) = &mut self.waiting.occupancy {
                     watch.1.end();
                 }
             }
-            if self.agenda.next_sample <= time {
+            if self.meter.next_sample <= time {
                 let bytes = self.waiting.bytes(time);
                 let packets = self.waiting.packets();
-                self.agenda.sample(time, u32::try_from(packets).unwrap_or(u32::MAX), bytes);
+                self.meter.sample(time, u32::try_from(packets).unwrap_or(u32::MAX), bytes);
             }
-            self.boundary = self.agenda.next();
+            self.boundary = self.meter.next();
         }
     }
 
     /// Samples the queue every `every`, from time zero. Call it before the first packet.
     pub fn record(&mut self, every: Span) {
         self.record_waits();
-        self.agenda.record(every);
-        self.boundary = self.agenda.next();
+        self.meter.record(every);
+        self.boundary = self.meter.next();
     }
 
     /// Enables [`Link::waits`]. Call it before the first packet.
@@ -87,12 +87,12 @@ impl Link {
     /// Waiting times, if enabled by [`Link::record_waits`] or [`Link::record`]. A packet counts when it is admitted.
     #[must_use]
     pub fn waits(&self) -> Waits {
-        self.agenda.waits
+        self.meter.waits
     }
 
     /// The series requested with [`Link::record`], up to the end given to [`Link::finish`].
     pub fn take_series(&mut self) -> Series {
-        core::mem::take(&mut self.agenda.series)
+        core::mem::take(&mut self.meter.series)
     }
 
     /// Closes the measurement at `end`. A measured interval that is still open ends at `end`, or at the last arrival if
@@ -104,7 +104,7 @@ impl Link {
         let until = end;
         let end = end.0.max(self.last);
         self.cross_boundaries(end);
-        self.agenda.cut(until);
+        self.meter.cut(until);
         let closing = self.snapshot(end);
         let (departures, _, drops) = closing.outcome();
         let waiting = self.waiting.packets() as u64;
@@ -112,8 +112,8 @@ impl Link {
         let Counts { reordered, duplicated, corrupted } =
             self.general.as_ref().map_or_else(Counts::default, |general| general.impairments.counts());
         let totals = Totals { arrivals: self.arrivals, departures, drops, waiting, reordered, duplicated, corrupted };
-        let to = self.agenda.to.unwrap_or(closing);
-        let from = self.agenda.from.unwrap_or(to);
+        let to = self.meter.to.unwrap_or(closing);
+        let from = self.meter.from.unwrap_or(to);
         let capacity = self.general.as_ref().and_then(|general| general.server.capacity(from.time, to.time));
         let occupancy = self.waiting.occupancy.as_ref().map(|watch| watch.1.shares());
         let shares = self.general.as_mut().and_then(|general| general.shares.as_mut());

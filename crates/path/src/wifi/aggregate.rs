@@ -6,7 +6,7 @@
 use super::cell::{ACCESS_POINT, Cell, Output};
 use super::exchange::{Frames, Kind, Outcome};
 use super::ht::Ht;
-use super::interface::Hand;
+use super::interface::PendingFrame;
 use super::session::{Length, MAX_AMPDU_OCTETS, Mpdu, WINDOW};
 use crate::DropReason;
 use paceline_engine::Routes;
@@ -34,22 +34,25 @@ impl Cell {
         };
         let urgent = stations.find(|station| self.sessions[self.session(number, *station)].urgent);
         let first = self.interfaces[number].held.front().copied();
-        let hand = match (urgent, first) {
-            (Some(station), _) => Hand::of_several(Frames::request(&self.model, station)),
+        let pending = match (urgent, first) {
+            (Some(station), _) => PendingFrame::of_several(Frames::request(&self.model, station)),
             (None, None) => return,
             (None, Some(mpdu)) if self.model.stations[mpdu.station].ht.is_none() => {
                 self.interfaces[number].held.pop_front();
-                Hand::of_one(mpdu.packet, Frames::new(&self.model, mpdu.station, mpdu.octets))
+                PendingFrame::of_one(mpdu.packet, Frames::new(&self.model, mpdu.station, mpdu.octets))
             }
             (None, Some(mpdu)) if self.sessions[self.session(number, mpdu.station)].request => {
-                Hand::of_several(Frames::request(&self.model, mpdu.station))
+                PendingFrame::of_several(Frames::request(&self.model, mpdu.station))
             }
             (None, Some(mpdu)) => {
                 let length = Length::default().with(mpdu.octets);
-                Hand { tries: mpdu.tries, ..Hand::of_several(Frames::aggregate(&self.model, mpdu.station, length)) }
+                PendingFrame {
+                    tries: mpdu.tries,
+                    ..PendingFrame::of_several(Frames::aggregate(&self.model, mpdu.station, length))
+                }
             }
         };
-        self.interfaces[number].hand = Some(hand);
+        self.interfaces[number].pending = Some(pending);
     }
 
     /// Moves a packet from the queue to `held`.
@@ -67,9 +70,9 @@ impl Cell {
 
     /// Fills the frame that this interface is about to send, at `start`.
     pub(super) fn fill(&mut self, number: usize, start: Time, now: Time, ways: &Routes) {
-        let Some(Hand { frames, .. }) = self.interfaces[number].hand else { return };
+        let Some(PendingFrame { frames, .. }) = self.interfaces[number].pending else { return };
         let (Kind::Aggregate, Some(ht)) = (frames.kind, self.model.stations[frames.station].ht) else { return };
-        let room = self.interfaces[number].txop_end().map(|end| end.since(start));
+        let time_left = self.interfaces[number].txop_end().map(|end| end.since(start));
         let mut first = None;
         let mut length = Length::default();
         let mut i = 0;
@@ -86,9 +89,10 @@ impl Cell {
             if mpdu.station == frames.station {
                 let begin = *first.get_or_insert(mpdu.seq);
                 let longer = length.with(mpdu.octets);
-                let fits = longer.octets() <= MAX_AMPDU_OCTETS && ht.airtime(longer.octets()) <= Ht::LONGEST;
-                let within = |room| Frames::aggregate(&self.model, frames.station, longer).lasts(&self.model) <= room;
-                if length.mpdus > 0 && !(fits && mpdu.seq < begin + WINDOW && room.is_none_or(within)) {
+                let fits = longer.octets() <= MAX_AMPDU_OCTETS && ht.airtime(longer.octets()) <= Ht::MAX_DURATION;
+                let within =
+                    |time_left| Frames::aggregate(&self.model, frames.station, longer).lasts(&self.model) <= time_left;
+                if length.mpdus > 0 && !(fits && mpdu.seq < begin + WINDOW && time_left.is_none_or(within)) {
                     break;
                 }
                 length = longer;
@@ -99,8 +103,8 @@ impl Cell {
             }
             i += 1;
         }
-        if let Some(hand) = &mut self.interfaces[number].hand {
-            hand.frames = Frames::aggregate(&self.model, frames.station, length);
+        if let Some(pending) = &mut self.interfaces[number].pending {
+            pending.frames = Frames::aggregate(&self.model, frames.station, length);
         }
     }
 
@@ -109,10 +113,10 @@ impl Cell {
         let place = self.session(number, frames.station);
         let (held, outputs) = (&mut self.interfaces[number].held, &mut self.outputs);
         let session = &mut self.sessions[place];
-        let mut hand_on = |packet| outputs.push_back(Output::Forward(Packet { time, ..packet }));
+        let mut forward = |packet| outputs.push_back(Output::Forward(Packet { time, ..packet }));
         if frames.kind == Kind::Request {
             let first = held.iter().find(|mpdu| mpdu.station == frames.station).map(|mpdu| mpdu.seq);
-            session.release(session.start(first), hand_on);
+            session.release(session.start(first), forward);
             return false;
         }
         let mut damaged = false;
@@ -120,7 +124,7 @@ impl Cell {
             damaged |= mpdu.damaged;
             if !mpdu.damaged && !mpdu.arrived {
                 mpdu.arrived = true;
-                session.arrive(mpdu.seq, mpdu.packet, &mut hand_on);
+                session.arrive(mpdu.seq, mpdu.packet, &mut forward);
             }
         }
         damaged
@@ -129,14 +133,14 @@ impl Cell {
     /// Handles the end of an attempt at an aggregate or a BlockAckReq.
     pub(super) fn settle_parts(&mut self, number: usize, outcome: Outcome, now: Time) {
         let (rules, limit) = (self.model.rules, self.model.limits.short);
-        let Some(hand) = self.interfaces[number].hand else { return };
-        let station = hand.frames.station;
+        let Some(pending) = self.interfaces[number].pending else { return };
+        let station = pending.frames.station;
         let place = self.session(number, station);
         let (interface, session) = (&mut self.interfaces[number], &mut self.sessions[place]);
         let is_over = |tries: u32| limit.is_some_and(|limit| tries >= limit);
         let answered = outcome == Outcome::Acknowledged;
-        let exhausted = !answered && is_over(hand.tries);
-        if hand.frames.kind == Kind::Request {
+        let exhausted = !answered && is_over(pending.tries);
+        if pending.frames.kind == Kind::Request {
             if answered {
                 (session.request, session.urgent) = (false, false);
             } else if exhausted {
@@ -163,14 +167,14 @@ impl Cell {
                 departed.1 += u64::from(mpdu.packet.size);
             } else {
                 *lost += 1;
-                (session.request, session.urgent) = (true, hand.frames.kind == Kind::Aggregate);
+                (session.request, session.urgent) = (true, pending.frames.kind == Kind::Aggregate);
                 outputs.push_back(Output::Drop(mpdu.packet, DropReason::Retries, now));
             }
             false
         });
         interface.back_off(answered || exhausted, rules);
-        if answered || exhausted || hand.frames.kind == Kind::Aggregate {
-            interface.hand = None;
+        if answered || exhausted || pending.frames.kind == Kind::Aggregate {
+            interface.pending = None;
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::counters::{InterfaceReport, Samples};
 use super::exchange::{Frames, Kind, Outcome};
-use super::interface::{Hand, Interface};
+use super::interface::{Interface, PendingFrame};
 use super::model::{CellModel, StationModel};
 use super::session::Session;
 use crate::DropReason;
@@ -93,7 +93,7 @@ impl Cell {
         let aggregates = model.stations.iter().any(|station| station.ht.is_some());
         let categories = model.categories();
         let ports = if aggregates { 2 * model.stations.len() } else { 0 };
-        let boundary = interfaces.first().map_or(u64::MAX, |interface| interface.books.agenda.next());
+        let boundary = interfaces.first().map_or(u64::MAX, |interface| interface.counters.meter.next());
         let lowest = model.lowest_rate();
         Cell {
             lowest,
@@ -117,7 +117,7 @@ impl Cell {
 
     /// Samples all interfaces every `every`, from time zero. Call it before the first packet.
     pub fn record(&mut self, every: Span) {
-        self.interfaces.iter_mut().for_each(|interface| interface.books.agenda.record(every));
+        self.interfaces.iter_mut().for_each(|interface| interface.counters.meter.record(every));
         self.boundary = 0;
     }
 
@@ -148,12 +148,12 @@ impl Cell {
         self.outputs.pop_front()
     }
 
-    /// Packets in queues, in a transmitter's hand and not yet arrived, at a receiver waiting for earlier ones, or being
-    /// relayed.
+    /// Packets in queues, pending at a transmitter and not yet arrived, at a receiver waiting for earlier ones, or
+    /// being relayed.
     #[must_use]
     pub fn holding(&self) -> u64 {
         let arrived = |interface: &Interface| {
-            let one = interface.hand.is_some_and(|hand| hand.delivered);
+            let one = interface.pending.is_some_and(|pending| pending.delivered);
             u64::from(one) + interface.held.iter().filter(|mpdu| mpdu.arrived).count() as u64
         };
         let held: u64 = self.interfaces.iter().map(Interface::holding).sum();
@@ -189,14 +189,14 @@ impl Cell {
         let interface = &mut self.interfaces[number];
         let outputs = &mut self.outputs;
         interface.queue.arrive(packet, |packet, reason| outputs.push_back(Output::Drop(packet, reason, now)));
-        if interface.hand.is_some() {
+        if interface.pending.is_some() {
             interface.queue.update_max();
             return;
         }
-        self.take_in_hand(number, now, ways);
+        self.prepare_frame(number, now, ways);
         let (rules, phy) = (self.model.rules, &self.model.phy);
         let interface = &mut self.interfaces[number];
-        if interface.hand.is_none() {
+        if interface.pending.is_none() {
             return;
         }
         if self.on_air {
@@ -223,7 +223,7 @@ impl Cell {
     }
 
     /// The transmitter takes the next packet from its queue.
-    fn take_in_hand(&mut self, number: usize, now: Time, ways: &Routes) {
+    fn prepare_frame(&mut self, number: usize, now: Time, ways: &Routes) {
         if !self.sessions.is_empty() {
             self.take_next(number, now, ways);
             return;
@@ -232,7 +232,7 @@ impl Cell {
         let (_, station) = self.port(&packet, ways);
         let octets = self.model.octets(&self.model.stations[station], packet.size.into());
         let frames = Frames::new(&self.model, station, octets);
-        self.interfaces[number].hand = Some(Hand::of_one(packet, frames));
+        self.interfaces[number].pending = Some(PendingFrame::of_one(packet, frames));
     }
 
     /// Dequeues the next packet of an interface.
@@ -240,7 +240,7 @@ impl Cell {
         let (interface, outputs) = (&mut self.interfaces[number], &mut self.outputs);
         let next = interface.queue.next(now, |packet, reason| outputs.push_back(Output::Drop(packet, reason, now)));
         let (packet, wait) = next?;
-        interface.books.agenda.waited(wait.0);
+        interface.counters.meter.waited(wait.0);
         if self.watched && self.interfaces[number].device == ACCESS_POINT {
             outputs.push_back(Output::Waited(packet, wait));
         }
@@ -288,28 +288,28 @@ impl Cell {
     fn send_alone(&mut self) {
         let (model, sender) = (&self.model, &mut self.senders[0]);
         let interface = &mut self.interfaces[sender.interface];
-        let Some(mut hand) = interface.hand else { return };
+        let Some(mut pending) = interface.pending else { return };
         let start = sender.own;
         let mut held = std::mem::take(&mut interface.held);
         let fails = |probability| interface.fails(probability);
-        let exchange = hand.frames.exchange(model, start, self.eifs, &mut held, fails);
+        let exchange = pending.frames.exchange(model, start, self.eifs, &mut held, fails);
         interface.held = held;
         interface.counts.frame_errors += u64::from(exchange.outcome != Outcome::Acknowledged);
         *sender =
             Attempt { outcome: exchange.outcome, own: exchange.own, airtime: exchange.end.since(start), ..*sender };
-        if let (Some(time), Some(packet), false) = (exchange.delivered, hand.packet, hand.delivered) {
-            hand.delivered = true;
+        if let (Some(time), Some(packet), false) = (exchange.delivered, pending.packet, pending.delivered) {
+            pending.delivered = true;
             self.outputs.push_back(Output::Forward(Packet { time, ..packet }));
         }
-        interface.hand = Some(hand);
+        interface.pending = Some(pending);
         let interface_device = interface.device;
         self.next = exchange.end;
         self.others = exchange.others;
         let number = sender.interface;
-        let peer = if interface_device == ACCESS_POINT { 1 + hand.frames.station } else { ACCESS_POINT };
+        let peer = if interface_device == ACCESS_POINT { 1 + pending.frames.station } else { ACCESS_POINT };
         self.peer = Some((peer, exchange.peer));
-        if let (Some(time), None) = (exchange.delivered, hand.packet) {
-            let damaged = self.deliver(number, &hand.frames, time);
+        if let (Some(time), None) = (exchange.delivered, pending.packet) {
+            let damaged = self.deliver(number, &pending.frames, time);
             let answered = exchange.outcome == Outcome::Acknowledged;
             self.interfaces[number].counts.frame_errors += u64::from(damaged && answered);
         }
@@ -324,17 +324,17 @@ impl Cell {
         for sender in &mut self.senders {
             let interface = &mut self.interfaces[sender.interface];
             interface.counts.collisions += 1;
-            let Some(hand) = &interface.hand else { continue };
-            let sent = sender.own + hand.frames.until_answer(model) + phy.propagation;
+            let Some(pending) = &interface.pending else { continue };
+            let sent = sender.own + pending.frames.until_answer(model) + phy.propagation;
             sender.airtime = sent.since(sender.own);
-            sender.outcome = if hand.frames.has_rts() { Outcome::NoCts } else { Outcome::NoAck };
+            sender.outcome = if pending.frames.has_rts() { Outcome::NoCts } else { Outcome::NoAck };
             (before, end) = (before.max(sent.min(end)), end.max(sent));
         }
         self.others = end + self.eifs;
         for sender in &mut self.senders {
-            let Some(hand) = &self.interfaces[sender.interface].hand else { continue };
+            let Some(pending) = &self.interfaces[sender.interface].pending else { continue };
             let sent = sender.own + sender.airtime;
-            let known = sent + hand.frames.timeout(model);
+            let known = sent + pending.frames.timeout(model);
             sender.own = if sent > before {
                 rules.own_space(phy, end, known)
             } else {
@@ -360,17 +360,17 @@ impl Cell {
             let interface = &mut self.interfaces[sender.interface];
             interface.counts.airtime += sender.airtime;
             interface.not_before = Time::ZERO;
-            if interface.hand.is_some_and(|hand| hand.frames.kind != Kind::Packet) {
+            if interface.pending.is_some_and(|pending| pending.frames.kind != Kind::Packet) {
                 self.settle_parts(sender.interface, sender.outcome, now);
             } else if let Some(packet) = interface.settle(sender.outcome, rules, limits) {
                 self.outputs.push_back(Output::Drop(packet, DropReason::Retries, now));
             }
-            if self.interfaces[sender.interface].hand.is_none() {
-                self.take_in_hand(sender.interface, now, ways);
+            if self.interfaces[sender.interface].pending.is_none() {
+                self.prepare_frame(sender.interface, now, ways);
             }
             if let Some(end) = self.interfaces[sender.interface].txop_end()
                 && sender.outcome == Outcome::Acknowledged
-                && self.goes_on(sender.interface, end, now, ways)
+                && self.continue_txop(sender.interface, end, now, ways)
             {
                 return;
             }
@@ -397,10 +397,10 @@ impl Cell {
     // Out of line, so that the common path of exchanges stays compact.
     #[cold]
     #[inline(never)]
-    fn goes_on(&mut self, number: usize, end: Time, now: Time, ways: &Routes) -> bool {
+    fn continue_txop(&mut self, number: usize, end: Time, now: Time, ways: &Routes) -> bool {
         let start = now + self.model.phy.sifs;
-        let Some(hand) = &self.interfaces[number].hand else { return false };
-        if start + hand.frames.lasts(&self.model) > end {
+        let Some(pending) = &self.interfaces[number].pending else { return false };
+        if start + pending.frames.lasts(&self.model) > end {
             return false;
         }
         if !self.sessions.is_empty() {
@@ -419,7 +419,7 @@ impl Cell {
         while self.boundary <= now.0 {
             let time = self.boundary;
             self.interfaces.iter_mut().for_each(|interface| interface.cross(time));
-            self.boundary = self.interfaces.first().map_or(u64::MAX, |interface| interface.books.agenda.next());
+            self.boundary = self.interfaces.first().map_or(u64::MAX, |interface| interface.counters.meter.next());
         }
     }
 

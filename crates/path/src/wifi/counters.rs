@@ -1,8 +1,8 @@
 //! An interface's counters: for its measured interval, its recording, and the end of the run.
 
 use super::interface::Interface;
-use crate::meter::{Measure, Schedule, Series, Snapshot};
-use crate::waiting::Gone;
+use crate::meter::{Measure, Meter, Series, Snapshot};
+use crate::waiting::Departed;
 use crate::{DropReason, LinkReport, Totals};
 use paceline_units::Span;
 
@@ -37,8 +37,8 @@ impl InterfaceCounts {
     }
 }
 
-/// An interface's measurements. Its queue is the waiting packets, without those that the transmitter has in hand or
-/// holds; utilisation is its share of the medium's time.
+/// An interface's measurements. Its queue is the waiting packets, without those that are pending or held at the
+/// transmitter; utilisation is its share of the medium's time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InterfaceReport {
     /// Its queue. A packet departs when its ACK has arrived, or when it is given up.
@@ -58,10 +58,10 @@ pub struct Samples {
     pub longest_wait: Vec<Span>,
 }
 
-/// An interface's meter: its schedule and counts.
+/// An interface's meter and counts.
 #[derive(Clone, Debug)]
 pub(super) struct Counters {
-    pub(super) agenda: Schedule,
+    pub(super) meter: Meter,
     /// The counts at both ends of the measured interval.
     ends: [InterfaceCounts; 2],
     before: InterfaceCounts,
@@ -71,8 +71,8 @@ pub(super) struct Counters {
 
 impl Counters {
     pub(super) fn new(measure: Measure) -> Counters {
-        let agenda = Schedule::new(measure);
-        Counters { agenda, ends: Default::default(), before: Default::default(), counts: vec![], longest_wait: vec![] }
+        let meter = Meter::new(measure);
+        Counters { meter, ends: Default::default(), before: Default::default(), counts: vec![], longest_wait: vec![] }
     }
 }
 
@@ -80,15 +80,15 @@ impl Interface {
     /// The counters of everything before `time`.
     fn snapshot(&mut self, time: u64) -> Snapshot {
         self.queue.level.integrate(time, &mut ());
-        let mut gone = Gone::default();
-        (gone.packets[0], gone.bytes[0]) = self.departed;
+        let mut departed = Departed::default();
+        (departed.packets[0], departed.bytes[0]) = self.departed;
         Snapshot {
             time,
             arrivals: self.queue.arrivals,
             refused: self.queue.dropped,
             marks: self.queue.marks(),
             classes: self.queue.classes(),
-            gone,
+            departed,
             integrals: self.queue.level.integrals,
             idle: time.saturating_sub(self.counts.airtime.0),
             max: self.queue.max,
@@ -97,30 +97,30 @@ impl Interface {
 
     /// Runs the meter at `time`, before other events at `time`.
     pub(super) fn cross(&mut self, time: u64) {
-        if self.books.agenda.from.is_none() && self.books.agenda.window.from.0 <= time {
-            self.books.agenda.from = Some(self.snapshot(time));
-            self.books.ends[0] = self.counts;
+        if self.counters.meter.from.is_none() && self.counters.meter.window.from.0 <= time {
+            self.counters.meter.from = Some(self.snapshot(time));
+            self.counters.ends[0] = self.counts;
             self.queue.max = self.queue.len();
         }
-        if self.books.agenda.to.is_none() && self.books.agenda.window.to.0 <= time {
-            self.books.agenda.to = Some(self.snapshot(time));
-            self.books.ends[1] = self.counts;
+        if self.counters.meter.to.is_none() && self.counters.meter.window.to.0 <= time {
+            self.counters.meter.to = Some(self.snapshot(time));
+            self.counters.ends[1] = self.counts;
         }
-        if self.books.agenda.next_sample <= time {
+        if self.counters.meter.next_sample <= time {
             let (packets, bytes) = (self.queue.len(), self.queue.bytes());
-            self.books.agenda.sample(time, packets, bytes);
-            self.books.counts.push(self.counts.since(&self.books.before));
-            self.books.before = self.counts;
-            self.books.longest_wait.push(self.queue.take_longest_wait());
+            self.counters.meter.sample(time, packets, bytes);
+            self.counters.counts.push(self.counts.since(&self.counters.before));
+            self.counters.before = self.counts;
+            self.counters.longest_wait.push(self.queue.take_longest_wait());
         }
     }
 
     /// The recorded samples.
     pub(super) fn take_samples(&mut self) -> Samples {
         Samples {
-            queue: core::mem::take(&mut self.books.agenda.series),
-            counts: core::mem::take(&mut self.books.counts),
-            longest_wait: core::mem::take(&mut self.books.longest_wait),
+            queue: core::mem::take(&mut self.counters.meter.series),
+            counts: core::mem::take(&mut self.counters.counts),
+            longest_wait: core::mem::take(&mut self.counters.longest_wait),
         }
     }
 
@@ -135,12 +135,12 @@ impl Interface {
         let arrivals = self.queue.arrivals;
         assert_eq!(arrivals, departures + drops.total() + waiting, "an interface lost count of its packets");
         let totals = Totals { arrivals, departures, drops, waiting, ..Totals::default() };
-        let (to, last) = match self.books.agenda.to {
-            Some(to) => (to, self.books.ends[1]),
+        let (to, last) = match self.counters.meter.to {
+            Some(to) => (to, self.counters.ends[1]),
             None => (closing, self.counts),
         };
-        let (from, first) = match self.books.agenda.from {
-            Some(from) => (from, self.books.ends[0]),
+        let (from, first) = match self.counters.meter.from {
+            Some(from) => (from, self.counters.ends[0]),
             None => (to, last),
         };
         debug_assert!(drops[DropReason::Loss] == 0, "a cell's losses are those of retries");

@@ -52,14 +52,14 @@ pub struct Access {
 impl Access {
     /// The standard's defaults for stations, given aCWmin and aCWmax; `dsss`: in an 802.11b cell.
     #[must_use]
-    pub fn standard(category: Category, (least, most): (u32, u32), dsss: bool) -> Access {
-        let part = |of: u32| ((least + 1) / of).max(1) - 1;
+    pub fn standard(category: Category, (acw_min, acw_max): (u32, u32), dsss: bool) -> Access {
+        let part = |of: u32| ((acw_min + 1) / of).max(1) - 1;
         let txop = |ofdm, of_dsss| Span::from_micros(if dsss { of_dsss } else { ofdm });
         let (aifsn, cw_min, cw_max, txop) = match category {
             Category::Voice => (2, part(4), part(2), txop(1504, 3264)),
-            Category::Video => (2, part(2), least, txop(3008, 6016)),
-            Category::BestEffort => (3, least, most, Span::ZERO),
-            Category::Background => (7, least, most, Span::ZERO),
+            Category::Video => (2, part(2), acw_min, txop(3008, 6016)),
+            Category::BestEffort => (3, acw_min, acw_max, Span::ZERO),
+            Category::Background => (7, acw_min, acw_max, Span::ZERO),
         };
         Access { with_qos: true, aifsn, cw_min, cw_max, txop }
     }

@@ -36,7 +36,7 @@ pub(super) struct Exchange {
 /// The content of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// A packet in hand.
+    /// A single packet.
     Packet,
     /// One or more held packets for an 802.11n station.
     Aggregate,
@@ -145,7 +145,7 @@ impl Frames {
         let response = model.response_rate(station.control_rate());
         let ack = sifs + phy.airtime(response, self.answer) + through;
         // A damaged frame ended at `end`; its receiver heard only noise.
-        let unheard = |outcome, end: Time, others| Exchange {
+        let not_received = |outcome, end: Time, others| Exchange {
             delivered: None,
             outcome,
             end,
@@ -164,7 +164,7 @@ impl Frames {
             if fails(station.control_error(rate, RTS)) {
                 // The others reset their NAV when nothing follows the RTS (clause 10.3.2.4).
                 let reset = rts_end + sifs + cts + phy.start_delay(answer) + phy.slot * 2;
-                return unheard(Outcome::NoCts, rts_end, reset + difs);
+                return not_received(Outcome::NoCts, rts_end, reset + difs);
             }
             if fails(station.control_error(answer, ACK)) {
                 let others = cts_end + sifs + self.data + through + ack + difs;
@@ -187,7 +187,7 @@ impl Frames {
         };
         if lost {
             // The others have read the frame's duration field: their NAV covers the ACK.
-            return unheard(Outcome::NoAck, data_end, others);
+            return not_received(Outcome::NoAck, data_end, others);
         }
         let (outcome, own) = if fails(station.control_error(response, self.answer)) {
             (Outcome::NoAck, end + eifs)

@@ -50,14 +50,14 @@ const TRAINING: Span = Span::from_micros(4);
 
 impl Ht {
     /// The highest MCS with equal modulation: four streams.
-    pub const HIGHEST: u8 = 31;
+    pub const MAX_MCS: u8 = 31;
     /// The maximum frame duration: L-SIG announces at most 4095 octets at 6 Mbit/s (clause 9.13.4).
-    pub const LONGEST: Span = Span::from_micros(5484);
+    pub const MAX_DURATION: Span = Span::from_micros(5484);
 
-    /// `None` if there is no such MCS: 0 to [`Ht::HIGHEST`].
+    /// `None` if there is no such MCS: 0 to [`Ht::MAX_MCS`].
     #[must_use]
     pub fn new(mcs: u8, width: Width, guard: GuardInterval) -> Option<Ht> {
-        (mcs <= Ht::HIGHEST).then_some(Ht { mcs, width, guard })
+        (mcs <= Ht::MAX_MCS).then_some(Ht { mcs, width, guard })
     }
 
     fn scheme(self) -> usize {
@@ -135,7 +135,7 @@ mod tests {
         for (width, guard, table) in
             [(Mhz20, Long, long20), (Mhz20, Short, short20), (Mhz40, Long, long40), (Mhz40, Short, short40)]
         {
-            for mcs in 0..=Ht::HIGHEST {
+            for mcs in 0..=Ht::MAX_MCS {
                 let kbps = ht(mcs, width, guard).rate().0 / 1000;
                 let streams = u64::from(mcs / 8) + 1;
                 let expected = table[usize::from(mcs % 8)] * streams;

@@ -1,4 +1,4 @@
-//! One transmitter of a cell: its queue, the packet in hand, its backoff.
+//! One transmitter of a cell: its queue, the pending frame, its backoff.
 
 use super::counters::{Counters, InterfaceCounts};
 use super::dcf::{Limits, Rules};
@@ -18,14 +18,14 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub(super) struct Interface {
     pub(super) queue: Queue,
-    pub(super) hand: Option<Hand>,
-    /// For aggregates: packets taken from the queue that are not in hand, in order.
+    pub(super) pending: Option<PendingFrame>,
+    /// For aggregates: packets taken from the queue that are not pending, in order.
     pub(super) held: VecDeque<Mpdu>,
     /// AIFS minus DIFS: the additional idle time before it counts slots (AIFS, clause 9.3.2.3.6).
     pub(super) beyond_difs: Span,
     /// It follows EDCA, not DCF.
     with_qos: bool,
-    /// Backoff slots left as of `from`; without a packet in hand, of the post-backoff.
+    /// Backoff slots left as of `from`; without a pending frame, of the post-backoff.
     pub(super) slots: u32,
     /// When it began, or begins, to count slots.
     pub(super) from: Time,
@@ -49,12 +49,12 @@ pub(super) struct Interface {
     pub(super) counts: InterfaceCounts,
     /// Packets, and their bytes, that arrived and need nothing more from this interface.
     pub(super) departed: (u64, u64),
-    pub(super) books: Counters,
+    pub(super) counters: Counters,
 }
 
 /// The transmitter's next frame or frames.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hand {
+pub(super) struct PendingFrame {
     /// `None`: held packets, or a BlockAckReq.
     pub(super) packet: Option<Packet>,
     pub(super) frames: Frames,
@@ -63,15 +63,15 @@ pub(super) struct Hand {
     pub(super) delivered: bool,
 }
 
-impl Hand {
+impl PendingFrame {
     /// A single packet.
-    pub(super) fn of_one(packet: Packet, frames: Frames) -> Hand {
-        Hand { packet: Some(packet), frames, tries: 0, delivered: false }
+    pub(super) fn of_one(packet: Packet, frames: Frames) -> PendingFrame {
+        PendingFrame { packet: Some(packet), frames, tries: 0, delivered: false }
     }
 
     /// Held packets, or a BlockAckReq.
-    pub(super) fn of_several(frames: Frames) -> Hand {
-        Hand { packet: None, frames, tries: 0, delivered: false }
+    pub(super) fn of_several(frames: Frames) -> PendingFrame {
+        PendingFrame { packet: None, frames, tries: 0, delivered: false }
     }
 }
 
@@ -86,7 +86,7 @@ impl Interface {
     ) -> Interface {
         Interface {
             queue: Queue::new(queue, rate, stream.fork(0)),
-            hand: None,
+            pending: None,
             held: VecDeque::new(),
             beyond_difs: slot * u64::from(access.aifsn.saturating_sub(2)),
             with_qos: access.with_qos,
@@ -106,31 +106,31 @@ impl Interface {
             errors: Sequence::new(stream.fork(2)),
             counts: InterfaceCounts::default(),
             departed: (0, 0),
-            books: Counters::new(measure),
+            counters: Counters::new(measure),
         }
     }
 
-    /// Packets that wait, are in hand, or are held.
+    /// Packets that wait, are pending, or are held.
     pub(super) fn holding(&self) -> u64 {
         u64::from(self.queue.len())
-            + u64::from(self.hand.is_some_and(|hand| hand.packet.is_some()))
+            + u64::from(self.pending.is_some_and(|pending| pending.packet.is_some()))
             + self.held.len() as u64
     }
 
     /// When it begins to send, unless another transmission begins first.
     pub(super) fn expiry(&self, phy: &Phy) -> Time {
-        match self.hand {
+        match self.pending {
             Some(_) => (self.from + phy.slot * u64::from(self.slots)).max(self.not_before),
             None => Time::NEVER,
         }
     }
 
-    /// Counts an attempt to send what is in hand.
+    /// Counts an attempt to send the pending frame.
     pub(super) fn count_attempt(&mut self) {
-        let Some(hand) = &mut self.hand else { return };
+        let Some(pending) = &mut self.pending else { return };
         self.counts.attempts += 1;
-        self.counts.retries += u64::from(hand.tries > 0);
-        hand.tries += 1;
+        self.counts.retries += u64::from(pending.tries > 0);
+        pending.tries += 1;
     }
 
     /// Draws a backoff.
@@ -145,7 +145,7 @@ impl Interface {
         (idle / phy.slot.0).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Starts contention at `now`: a packet is in hand, and the medium is idle and not reserved.
+    /// Starts contention at `now`: a frame is pending, and the medium is idle and not reserved.
     pub(super) fn contend(&mut self, rules: Rules, phy: &Phy, now: Time) {
         let counted = self.counted(phy, now);
         if counted < self.slots || (self.slots > 0 && now < self.from) {
@@ -193,7 +193,7 @@ impl Interface {
         let counted = self.counted(phy, now).saturating_add(busy_step);
         self.slots = self.slots.saturating_sub(counted);
         self.not_before = Time::ZERO;
-        if self.hand.is_some() && !self.drawn {
+        if self.pending.is_some() && !self.drawn {
             self.draw(rules);
         }
     }
@@ -205,11 +205,11 @@ impl Interface {
 
     /// Ends an attempt. Returns the packet if it is given up and has not arrived.
     pub(super) fn settle(&mut self, outcome: Outcome, rules: Rules, limits: Limits) -> Option<Packet> {
-        let hand = self.hand?;
-        let packet = hand.packet?;
+        let pending = self.pending?;
+        let packet = pending.packet?;
         let given_up = match outcome {
             Outcome::Acknowledged => false,
-            Outcome::NoAck if hand.frames.has_rts() => {
+            Outcome::NoAck if pending.frames.has_rts() => {
                 self.long += 1;
                 limits.long.is_some_and(|limit| self.long >= limit)
             }
@@ -221,8 +221,8 @@ impl Interface {
         let mut lost = None;
         if given_up || outcome == Outcome::Acknowledged {
             (self.short, self.long, self.window) = (0, 0, self.cw_min);
-            self.hand = None;
-            if hand.delivered {
+            self.pending = None;
+            if pending.delivered {
                 self.departed.0 += 1;
                 self.departed.1 += u64::from(packet.size);
             } else {
@@ -230,7 +230,7 @@ impl Interface {
                 lost = Some(packet);
             }
         } else {
-            if outcome == Outcome::NoAck && hand.frames.has_rts() {
+            if outcome == Outcome::NoAck && pending.frames.has_rts() {
                 // RTS and CTS were successful: the short retry count is reset (clause 10.3.4.4).
                 self.short = 0;
             }

@@ -95,20 +95,20 @@ impl Session {
     }
 
     /// An MPDU arrives for the first time; forwards what is now in order.
-    pub(super) fn arrive(&mut self, seq: u64, packet: Packet, hand_on: impl FnMut(Packet)) {
+    pub(super) fn arrive(&mut self, seq: u64, packet: Packet, forward: impl FnMut(Packet)) {
         debug_assert!((self.expected..self.expected + WINDOW).contains(&seq), "outside of the window");
         let place = self.early.partition_point(|(early, _)| *early < seq);
         self.early.insert(place, (seq, packet));
-        self.release(self.expected, hand_on);
+        self.release(self.expected, forward);
     }
 
     /// A BlockAckReq arrives: nothing before `start` will arrive any more.
-    pub(super) fn release(&mut self, start: u64, mut hand_on: impl FnMut(Packet)) {
+    pub(super) fn release(&mut self, start: u64, mut forward: impl FnMut(Packet)) {
         self.expected = self.expected.max(start);
         while let Some((seq, packet)) = self.early.front().copied().filter(|(seq, _)| *seq <= self.expected) {
             self.expected = self.expected.max(seq + 1);
             self.early.pop_front();
-            hand_on(packet);
+            forward(packet);
         }
     }
 }

@@ -295,7 +295,7 @@ pub fn of_rtp(py: Python<'_>, event: &RtpEvent) -> PyResult<Option<Py<PyAny>>> {
         }
         .into_py_any(py)?,
         RtpEvent::Arrivals(told) => {
-            let fate = |packet: &paceline_control::PacketFate| {
+            let fate = |packet: &paceline_control::PacketResult| {
                 let (arrived_s, marked) = match packet.fate {
                     Fate::Arrived { at, marked } => (at.map(instant), marked),
                     Fate::Lost | Fate::Unknown => (None, false),

@@ -3,7 +3,7 @@
 use super::events::{self, PathView};
 use super::window::MAX_RATE;
 use super::{Base, Callbacks, GaugeNames, usable};
-use paceline_control::foreign::{Given, Media};
+use paceline_control::foreign::{ControllerArgs, Media};
 use paceline_control::{Controller, Gauges, MediaController as Kind, PathView as View, Probe, RtpEvent, RtpSettings};
 use paceline_units::{Rate, Size, Span};
 use pyo3::exceptions::PyValueError;
@@ -132,13 +132,13 @@ struct Called {
 /// A controller around an object whose `__init__` has run.
 pub fn controller(
     object: &Bound<'_, MediaController>,
-    given: &Given,
+    args: &ControllerArgs,
     gauges: GaugeNames,
     settings: RtpSettings,
 ) -> PyResult<Box<Media>> {
     let any = object.as_any();
     Ok(Box::new(Called {
-        callbacks: Callbacks::new(given, gauges),
+        callbacks: Callbacks::new(args, gauges),
         on_feedback: any.getattr("on_feedback")?.unbind(),
         on_timer: super::method(any, "on_timer")?,
         settings,
@@ -197,7 +197,7 @@ impl Kind for Called {
         self.window
     }
 
-    fn filling(&self) -> f64 {
+    fn padding_rate(&self) -> f64 {
         self.filling
     }
 

@@ -11,7 +11,7 @@ pub mod rate;
 pub mod scheme;
 pub mod window;
 
-use paceline_control::foreign::Given;
+use paceline_control::foreign::ControllerArgs;
 use paceline_control::{Failure, GaugeUnit, Gauges};
 use paceline_units::Time;
 use pyo3::exceptions::PyValueError;
@@ -68,8 +68,8 @@ pub struct Callbacks {
 }
 
 impl Callbacks {
-    pub fn new(given: &Given, gauges: GaugeNames) -> Callbacks {
-        Callbacks { flow: given.flow.clone(), gauges, now: Cell::new(Time::ZERO) }
+    pub fn new(args: &ControllerArgs, gauges: GaugeNames) -> Callbacks {
+        Callbacks { flow: args.flow.clone(), gauges, now: Cell::new(Time::ZERO) }
     }
 
     /// Calls into Python; an exception ends the run.

@@ -3,7 +3,7 @@
 use super::events::{self, PathView};
 use super::window::MAX_RATE;
 use super::{Base, Callbacks, GaugeNames, usable};
-use paceline_control::foreign::{Given, Paced};
+use paceline_control::foreign::{ControllerArgs, Paced};
 use paceline_control::tfrc::MAX_BACKOFF;
 use paceline_control::{Controller, Gauges, PathView as View, RateController as Kind, Settings, TfrcEvent};
 use pyo3::prelude::*;
@@ -81,12 +81,12 @@ struct Called {
 /// A controller around an object whose `__init__` has run.
 pub fn controller(
     object: &Bound<'_, RateController>,
-    given: &Given,
+    args: &ControllerArgs,
     gauges: GaugeNames,
     settings: Settings,
 ) -> PyResult<Box<Paced>> {
     Ok(Box::new(Called {
-        callbacks: Callbacks::new(given, gauges),
+        callbacks: Callbacks::new(args, gauges),
         on_feedback: object.as_any().getattr("on_feedback")?.unbind(),
         settings,
         rate: 1.0,

@@ -8,7 +8,7 @@ use super::{Base, GaugeNames};
 use crate::{ControllerError, InternalError, panics};
 use paceline_control::Settings;
 use paceline_control::conformance;
-use paceline_control::foreign::{Foreign, Given, Maker};
+use paceline_control::foreign::{ControllerArgs, Foreign, Maker};
 use paceline_control::monitor::Every;
 use paceline_control::registry;
 use paceline_control::rtp::{FeedbackConfig, FeedbackFormat, RtpFeedback};
@@ -90,7 +90,7 @@ fn needs(of: &Value) -> Needs {
     Needs {
         deliveries: is("deliveries"),
         pacing: is("pacing") || is("rate_leads"),
-        rate_leads: is("rate_leads"),
+        rate_clocked: is("rate_leads"),
         ecn,
         l4s: is("l4s"),
     }
@@ -120,7 +120,7 @@ fn rtp_settings(of: &Value) -> RtpSettings {
         feedback: if reports { RtpFeedback::Reports } else { RtpFeedback::Arrivals },
         feedback_interval: span("feedback_interval_s").unwrap_or(usual.feedback_interval),
         feedback_config: FeedbackConfig { format, ..FeedbackConfig::PLAIN },
-        tells_sending: of["tells_sending"] == true,
+        report_sent: of["tells_sending"] == true,
         tick: span("timer_s").unwrap_or(Span::ZERO),
         burst: span("burst_s").unwrap_or(Span::ZERO),
         l4s: of["l4s"] == true,
@@ -138,14 +138,19 @@ struct Objects {
 
 impl Objects {
     /// A new object with every controller's attributes, whose `__init__` has run.
-    fn object<'py, C: PyClass>(&self, py: Python<'py>, given: &Given, stream: Stream) -> PyResult<Bound<'py, C>> {
+    fn object<'py, C: PyClass>(
+        &self,
+        py: Python<'py>,
+        args: &ControllerArgs,
+        stream: Stream,
+    ) -> PyResult<Bound<'py, C>> {
         let class = self.class.bind(py);
         let object = class.call_method1("__new__", (class,))?.cast_into::<C>()?;
         let random = Py::new(py, Random::of(stream))?;
         *object.as_any().cast::<Base>()?.borrow_mut() =
-            Base { random, flow: given.flow.clone(), profile: given.profile.name() };
+            Base { random, flow: args.flow.clone(), profile: args.profile.name() };
         let values = PyDict::new(py);
-        for (parameter, value) in self.parameters.iter().zip(&given.values) {
+        for (parameter, value) in self.parameters.iter().zip(&args.values) {
             match (parameter.kind, parameter.setting(*value)) {
                 (Kind::Whole { .. }, Setting::Number(number)) => values.set_item(parameter.name, number as i64)?,
                 (_, Setting::Number(number)) => values.set_item(parameter.name, number)?,
@@ -162,11 +167,11 @@ impl Objects {
 macro_rules! maker {
     ($objects:ident, $class:ident, $module:ident, $settings:expr) => {{
         let settings = $settings;
-        Box::new(move |given: &Given, stream: Stream| {
+        Box::new(move |args: &ControllerArgs, stream: Stream| {
             Python::attach(|py| {
-                let object = $objects.object::<$class>(py, given, stream);
+                let object = $objects.object::<$class>(py, args, stream);
                 object
-                    .and_then(|object| $module::controller(&object, given, $objects.gauges, settings))
+                    .and_then(|object| $module::controller(&object, args, $objects.gauges, settings))
                     .map_err(|error| super::traceback(py, &error))
             })
         })
@@ -256,9 +261,9 @@ pub fn extremes(py: Python<'_>, cc: &str, seed: u64, events: u32, own: Option<Py
         Some(own) => own.get().core,
         None => registry::scheme(cc).map_err(|error| PyValueError::new_err(error.to_string()))?,
     };
-    let told =
+    let outcome =
         py.detach(|| panics::guarded(|| Failure::caught(|| conformance::extremes(core, Profile::Rfc, seed, events))));
-    match told {
+    match outcome {
         Ok(Ok(Ok(()))) => Ok(()),
         Ok(Ok(Err(unfit))) => Err(PyValueError::new_err(unfit.to_string())),
         Ok(Err(failure)) => Err(ControllerError::new_err(failure.problem)),

@@ -2,8 +2,8 @@
 
 use super::events::{self, PathView};
 use super::{Base, Callbacks, GaugeNames, usable};
-use paceline_control::foreign::{Given, Window};
-use paceline_control::monitor::{Decide, Decision, Every, Monitor, Monitored};
+use paceline_control::foreign::{ControllerArgs, Window};
+use paceline_control::monitor::{Decision, Every, Monitor, Monitored, Policy};
 use paceline_control::{
     Controller, Gauges, LostSegment, Needs, PathView as View, RateSample, TcpEvent, WindowController as Kind,
 };
@@ -144,14 +144,14 @@ struct Called {
 /// A controller around an object whose `__init__` has run, called at each event or once per interval.
 pub fn controller(
     object: &Bound<'_, WindowController>,
-    given: &Given,
+    args: &ControllerArgs,
     gauges: GaugeNames,
     (needs, every): (Needs, Option<Every>),
 ) -> PyResult<Box<Window>> {
     let any = object.as_any();
     if let Some(every) = every {
         let controller = IntervalController {
-            callbacks: Callbacks::new(given, gauges),
+            callbacks: Callbacks::new(args, gauges),
             on_begin: super::method(any, "on_begin")?,
             on_interval: any.getattr("on_interval")?.unbind(),
             object: object.clone().unbind(),
@@ -159,7 +159,7 @@ pub fn controller(
         return Ok(Box::new(Monitor::new(controller, every, needs.pacing)));
     }
     Ok(Box::new(Called {
-        callbacks: Callbacks::new(given, gauges),
+        callbacks: Callbacks::new(args, gauges),
         on_feedback: any.getattr("on_feedback")?.unbind(),
         on_delivery: super::method(any, "on_delivery")?,
         on_lost: super::method(any, "on_lost")?,
@@ -261,7 +261,7 @@ impl Kind for Called {
         self.decision.quantum
     }
 
-    fn holds_back(&self) -> bool {
+    fn limits_itself(&self) -> bool {
         self.decision.holds_back
     }
 }
@@ -276,7 +276,12 @@ struct IntervalController {
 
 impl IntervalController {
     /// Calls it with the state `now`, and reads its decision.
-    fn ask(&self, now: Decision, path: &View, call: impl FnOnce(Python<'_>, PathView) -> PyResult<()>) -> Decision {
+    fn decision(
+        &self,
+        now: Decision,
+        path: &View,
+        call: impl FnOnce(Python<'_>, PathView) -> PyResult<()>,
+    ) -> Decision {
         self.callbacks.call(path.now, |py| {
             let mut own = self.object.borrow_mut(py);
             (own.window, own.pacing) = (now.window, now.pacing * 8.0);
@@ -288,17 +293,17 @@ impl IntervalController {
     }
 }
 
-impl Decide for IntervalController {
+impl Policy for IntervalController {
     fn begin(&mut self, window: f64, path: &View) -> Decision {
         let now = Decision { window: window.max(1.0), pacing: f64::INFINITY };
-        self.ask(now, path, |py, view| match &self.on_begin {
+        self.decision(now, path, |py, view| match &self.on_begin {
             Some(method) => method.call1(py, (view,)).map(drop),
             None => Ok(()),
         })
     }
 
     fn decide(&mut self, interval: &Monitored, now: Decision, path: &View) -> Decision {
-        self.ask(now, path, |py, view| self.on_interval.call1(py, (events::of_interval(interval), view)).map(drop))
+        self.decision(now, path, |py, view| self.on_interval.call1(py, (events::of_interval(interval), view)).map(drop))
     }
 
     fn gauges(&self, to: &mut dyn Gauges) {

@@ -88,7 +88,7 @@ pub struct Connection {
     /// Measures of the whole connection.
     pub measures: Measures,
     /// Whether the log has the congestion window.
-    pub tells_window: bool,
+    pub has_window: bool,
     /// What is not logged but derived from the packets: "round-trip times", "bytes in flight", "losses".
     pub derived: Vec<&'static str>,
     /// Whether round-trip times were logged in seconds.
@@ -135,17 +135,17 @@ impl State {
     ) -> Connection {
         self.settle();
         let vantage = head.vantage.as_str();
-        let (mut tells, counts) = (self.tells, self.counts);
+        let (mut contents, counts) = (self.contents, self.counts);
         // Paceline logs every loss, so a log without any had none.
-        tells.losses |= head.ours && tells.acks;
+        contents.losses |= head.ours && contents.acks;
         let packet_bytes = self.datagram.or((self.greatest_packet > 0).then_some(self.greatest_packet));
-        let own_rtt = !tells.rtt && self.derived.latest.is_some();
-        let own_in_flight = !tells.in_flight && tells.acks && tells.sizes;
+        let own_rtt = !contents.rtt && self.derived.latest.is_some();
+        let own_in_flight = !contents.in_flight && contents.acks && contents.sizes;
         let forgot = self.spaces.iter().any(|space| space.forgot);
         let overtaken: usize = self.spaces.iter().map(super::packets::Space::overtaken).sum();
-        let knows_payload = tells.sent_frames && tells.acks || tells.received_frames;
+        let knows_payload = contents.sent_frames && contents.acks || contents.received_frames;
         let out = if knows_payload { counts.delivered >= counts.taken } else { counts.sent.1 >= counts.received.1 };
-        let own_losses = !tells.losses && tells.acks && tells.sent && !forgot;
+        let own_losses = !contents.losses && contents.acks && contents.sent && !forgot;
         // Losses are not derived for a connection that mostly receives.
         let derived =
             [(own_rtt, "round-trip times"), (own_in_flight, "bytes in flight"), (own_losses && out, "losses")];
@@ -154,22 +154,22 @@ impl State {
             if own_rtt { (self.derived_srtt, self.derived_latest) } else { (self.srtt, self.srtt) };
         let packets = |bytes: Option<f64>| Some(bytes? / packet_bytes? as f64);
         let measures = Measures {
-            packets_sent: some(tells.sent, counts.sent.0),
-            sent_bytes: some(tells.sent && tells.sizes, counts.sent.1),
-            packets_delivered: some(tells.sent && tells.acks, counts.acked.0),
-            packets_lost: some(tells.losses, counts.lost).or(some(own_losses, overtaken as u64)),
-            packets_retransmitted: some(tells.sent_frames, counts.resent),
-            packets_received: some(counts.received.0 > 0 || tells.sent, counts.received.0),
-            received_bytes: some(tells.sizes, counts.received.1),
-            delivered_bytes: some(tells.sent_frames && tells.acks, counts.delivered),
-            taken_bytes: some(tells.received_frames, counts.taken),
+            packets_sent: some(contents.sent, counts.sent.0),
+            sent_bytes: some(contents.sent && contents.sizes, counts.sent.1),
+            packets_delivered: some(contents.sent && contents.acks, counts.acked.0),
+            packets_lost: some(contents.losses, counts.lost).or(some(own_losses, overtaken as u64)),
+            packets_retransmitted: some(contents.sent_frames, counts.resent),
+            packets_received: some(counts.received.0 > 0 || contents.sent, counts.received.0),
+            received_bytes: some(contents.sizes, counts.received.1),
+            delivered_bytes: some(contents.sent_frames && contents.acks, counts.delivered),
+            taken_bytes: some(contents.received_frames, counts.taken),
             ecn_marks: counts.ce,
-            timeouts: some(tells.timers || tells.pto_count || counts.timeouts > 0, counts.timeouts),
+            timeouts: some(contents.timers || contents.pto_count || counts.timeouts > 0, counts.timeouts),
             rtt_mean_s: srtt.value(),
-            rtt_min_s: if own_rtt { self.derived.least } else { self.told.rtt.least.or(self.least_told) },
-            rtt_max_s: latest.most,
+            rtt_min_s: if own_rtt { self.derived.min_rtt } else { self.logged.rtt.min_rtt.or(self.min_logged_rtt) },
+            rtt_max_s: latest.max,
             cwnd_mean_packets: packets(self.cwnd.value()),
-            cwnd_max_packets: packets(self.cwnd.most),
+            cwnd_max_packets: packets(self.cwnd.max),
         };
         let way = if out { Way::Out } else { Way::In };
         let other = |vantage: &str| match vantage {
@@ -191,7 +191,7 @@ impl State {
             payload: if out { measures.delivered_bytes.is_some() } else { measures.taken_bytes.is_some() },
             sent: measures.sent_bytes.is_some() && out,
             received: measures.received_bytes.is_some() && !out,
-            losses: tells.losses,
+            losses: contents.losses,
             way,
         };
         Connection {
@@ -213,7 +213,7 @@ impl State {
             way,
             packet_bytes,
             measures,
-            tells_window: self.told.cwnd.is_some(),
+            has_window: self.logged.cwnd.is_some(),
             derived: derived.iter().filter(|(own, _)| *own).map(|(_, name)| *name).collect(),
             rtt_in_seconds: self.seconds == Some(true),
             tables: tables(self.rows.until(self.now), self.start, (shift, every), packet_bytes, &which),
@@ -251,13 +251,13 @@ fn tables(
     let mut earlier = None;
     for row in &rows {
         let v = &row.values;
-        let [latest, srtt, rttvar, least] =
+        let [latest, srtt, rttvar, min_rtt] =
             if which.rtt { [v[21], v[22], v[23], v[24]] } else { [v[4], v[5], v[6], v[7]] };
         let in_flight = if which.in_flight { v[20] } else { v[3] };
         let lost = if which.losses { v[14] } else { f64::NAN };
         let time_s = Time(row.at.0.saturating_add(shift.0)).as_secs_f64();
         let values = [
-            time_s, v[0], v[1], v[2], in_flight, latest, srtt, rttvar, least, v[21], v[8], v[9], v[10], v[11], v[12],
+            time_s, v[0], v[1], v[2], in_flight, latest, srtt, rttvar, min_rtt, v[21], v[8], v[9], v[10], v[11], v[12],
             v[13], lost, v[15], v[16], v[17], v[18], v[19],
         ];
         push(&mut qlog, &values);

@@ -14,7 +14,7 @@ use std::rc::Rc;
 pub const LONGEST: u64 = 16 << 20;
 
 /// Maximum traces of one file.
-const MOST_TRACES: usize = 10_000;
+const MAX_TRACES: usize = 10_000;
 
 /// Progress of a reading.
 #[derive(Debug, Default)]
@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for Traces<'_, '_> {
                 For::Outline(outline) => For::Outline(outline),
                 For::Events(take) => For::Events(take),
             };
-            if number >= MOST_TRACES {
+            if number >= MAX_TRACES {
                 while list.next_element::<IgnoredAny>()?.is_some() {
                     self.1.begin();
                 }

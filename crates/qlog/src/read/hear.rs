@@ -1,12 +1,12 @@
 //! Maps events, under any of their names, to updates of a connection.
 
-use super::MOST_NAMES;
+use super::MAX_NAMES;
 use super::state::State;
 use super::value::text_of;
 use serde_json::Value;
 
 /// Applies an event to a connection. Returns whether the event is one that is read.
-pub fn hear(state: &mut State, name: &str, data: &Value, unit: f64, states: &mut Vec<String>) -> bool {
+pub fn on_event(state: &mut State, name: &str, data: &Value, unit: f64, states: &mut Vec<String>) -> bool {
     let (category, event) = name.rsplit_once(':').unwrap_or(("", name));
     // Other layers' events may have similar names (`http:parameters_set`).
     if !matches!(
@@ -53,7 +53,7 @@ pub fn hear(state: &mut State, name: &str, data: &Value, unit: f64, states: &mut
 fn numbered(names: &mut Vec<String>, name: &str) -> Option<usize> {
     let name: String = name.chars().take(100).collect();
     names.iter().position(|known| *known == name).or_else(|| {
-        (names.len() < MOST_NAMES).then(|| {
+        (names.len() < MAX_NAMES).then(|| {
             names.push(name);
             names.len() - 1
         })

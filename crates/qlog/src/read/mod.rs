@@ -34,7 +34,7 @@ mod value;
 pub use connection::{Connection, Ended, Measures, QLOG, Table, Way};
 
 use contained::{File, For, Metered, Outline};
-use hear::hear;
+use hear::on_event;
 use paceline_units::Span;
 use records::Records;
 use serde::de::DeserializeSeed as _;
@@ -46,16 +46,16 @@ use trace::{Began, Clock, Head, said};
 use value::Numbers;
 
 /// Maximum rows kept for all connections, about 100 MB; with more, intervals get longer.
-const MOST_ROWS: usize = 1 << 19;
+const MAX_ROWS: usize = 1 << 19;
 
 /// Maximum connections followed.
-pub const MOST_CONNECTIONS: usize = 10_000;
+pub const MAX_CONNECTIONS: usize = 10_000;
 
 /// Bytes read at once.
 const PIECE: usize = 1 << 16;
 
 /// Maximum names kept, of controllers' states and of skipped events.
-const MOST_NAMES: usize = 1000;
+const MAX_NAMES: usize = 1000;
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -136,16 +136,16 @@ struct FileState {
 /// Reads files; [`Reader::finish`] returns the results.
 pub struct Reader {
     every: Span,
-    most_rows: usize,
+    max_rows: usize,
     rows: usize,
     files: Vec<FileState>,
     traces: Vec<TraceState>,
     by_key: BTreeMap<(usize, Option<String>), usize>,
     connections: Vec<Following>,
-    beyond: u64,
+    over_limit: u64,
     broken: u64,
     /// Events without content.
-    hollow: u64,
+    empty: u64,
     thinned: bool,
     reading: Reading,
 }
@@ -163,15 +163,15 @@ impl Reader {
     pub fn new(every: Span) -> Reader {
         Reader {
             every,
-            most_rows: MOST_ROWS,
+            max_rows: MAX_ROWS,
             rows: 0,
             files: Vec::new(),
             traces: Vec::new(),
             by_key: BTreeMap::new(),
             connections: Vec::new(),
-            beyond: 0,
+            over_limit: 0,
             broken: 0,
-            hollow: 0,
+            empty: 0,
             thinned: false,
             reading: Reading::default(),
         }
@@ -274,15 +274,15 @@ impl Reader {
         if self.broken > 0 {
             notes.push(format!("{} records end too early and were left out", self.broken));
         }
-        match self.hollow {
+        match self.empty {
             0 => {}
             1 => notes.push("an event has nothing in it: it was left out".to_owned()),
             many => notes.push(format!("{many} events have nothing in them: they were left out")),
         }
-        if self.beyond > 0 {
+        if self.over_limit > 0 {
             notes.push(format!(
-                "{} events belong to connections beyond the first {MOST_CONNECTIONS}, which were not followed",
-                self.beyond
+                "{} events belong to connections beyond the first {MAX_CONNECTIONS}, which were not followed",
+                self.over_limit
             ));
         }
         if self.thinned {
@@ -409,8 +409,8 @@ impl Reader {
 
     /// Handles an event of a trace; the error is a message.
     fn event(&mut self, trace: usize, event: Value) -> Result<(), String> {
-        if is_hollow(&event) {
-            self.hollow += 1;
+        if is_empty_event(&event) {
+            self.empty += 1;
             return Ok(());
         }
         let TraceState { head, clock } = &mut self.traces[trace];
@@ -419,8 +419,8 @@ impl Reader {
         let key = (trace, said.group);
         let number = match self.by_key.get(&key) {
             Some(number) => *number,
-            None if self.connections.len() >= MOST_CONNECTIONS => {
-                self.beyond += 1;
+            None if self.connections.len() >= MAX_CONNECTIONS => {
+                self.over_limit += 1;
                 return Ok(());
             }
             None => {
@@ -432,16 +432,16 @@ impl Reader {
         };
         let state = &mut self.connections[number].state;
         state.advance(said.at);
-        if hear(state, &said.name, &said.data, unit, &mut self.reading.states) {
+        if on_event(state, &said.name, &said.data, unit, &mut self.reading.states) {
             self.reading.events += 1;
             self.rows += usize::from(state.record(self.every));
         } else {
             let skipped = &mut self.reading.skipped;
-            let known = skipped.len() < MOST_NAMES || skipped.contains_key(&said.name);
+            let known = skipped.len() < MAX_NAMES || skipped.contains_key(&said.name);
             let name = if known { said.name } else { "others".to_owned() };
             *skipped.entry(name).or_default() += 1;
         }
-        while self.rows > self.most_rows {
+        while self.rows > self.max_rows {
             self.thinned = true;
             self.every = Span(self.every.0.max(500_000).saturating_mul(2));
             let gone: usize = self.connections.iter_mut().map(|one| one.state.rows.thin(self.every)).sum();
@@ -455,7 +455,7 @@ impl Reader {
 }
 
 /// Whether an event is an empty list or object.
-fn is_hollow(event: &Value) -> bool {
+fn is_empty_event(event: &Value) -> bool {
     match event {
         Value::Array(parts) => parts.is_empty(),
         Value::Object(parts) => parts.is_empty(),
@@ -505,7 +505,7 @@ fn say_of_connections(reading: &mut Reading) {
     let Reading { connections, notes, .. } = reading;
     let several =
         |count: usize| if count == 1 { "of one connection".to_owned() } else { format!("of {count} connections") };
-    let silent = connections.iter().filter(|connection| !connection.tells_window).count();
+    let silent = connections.iter().filter(|connection| !connection.has_window).count();
     if silent > 0 {
         notes.push(format!(
             "no window is known {}: no event of the log tells it (recovery:metrics_updated, or quic:recovery_metrics_updated)",

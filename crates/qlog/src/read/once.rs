@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Maximum number of separate pieces; a stream without gaps is one. Beyond it, new pieces count in full.
-const MOST: usize = 1 << 17;
+const MAX_PIECES: usize = 1 << 17;
 
 /// Counts each byte of the streams once.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ impl Once {
         if end == offset {
             return 0;
         }
-        if self.pieces >= MOST {
+        if self.pieces >= MAX_PIECES {
             return end - offset;
         }
         let pieces = self.streams.entry(stream).or_default();

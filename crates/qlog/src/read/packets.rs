@@ -5,14 +5,14 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Maximum packets remembered per number space: the latest. Acknowledgements of older ones are ignored.
-const MOST: usize = 1 << 17;
+const MAX_PACKETS: usize = 1 << 17;
 
 /// kPacketThreshold (RFC 9002, 6.1.1): a packet is lost when one sent this many later is acknowledged.
 pub const REORDERING: u64 = 3;
 
 /// A packet, as an event describes it.
 #[derive(Clone, Debug, Default)]
-pub struct Told<'v> {
+pub struct LoggedPacket<'v> {
     pub space: usize,
     pub number: Option<u64>,
     /// Its size within its datagram, in bytes.
@@ -23,9 +23,9 @@ pub struct Told<'v> {
     pub bare: bool,
 }
 
-impl<'v> Told<'v> {
+impl<'v> LoggedPacket<'v> {
     /// From the data of `packet_sent`, `packet_received` or `packet_lost`.
-    pub fn of(data: &'v Value, numbers: &mut Numbers) -> Told<'v> {
+    pub fn of(data: &'v Value, numbers: &mut Numbers) -> LoggedPacket<'v> {
         let header = data.get("header").unwrap_or(data);
         let kind = text_of(header, &["packet_type", "type"]).or_else(|| text_of(data, &["packet_type", "type"]));
         let raw = data.get("raw").unwrap_or(&Value::Null);
@@ -35,7 +35,7 @@ impl<'v> Told<'v> {
             .or_else(|| numbers.whole_of(data, &["packet_size"]));
         let frames = data.get("frames").and_then(Value::as_array).map(Vec::as_slice);
         let bare_size = if size.is_none() { numbers.whole_of(header, &["length"]) } else { None };
-        Told {
+        LoggedPacket {
             space: space(kind),
             number: numbers.whole_of(header, &["packet_number"]).or_else(|| numbers.whole_of(data, &["packet_number"])),
             size: size.or(bare_size),
@@ -163,7 +163,7 @@ impl Space {
     /// forgotten one.
     pub fn send(&mut self, number: u64, sent: Sent) -> u64 {
         let before = self.under_way.insert(number, sent).map_or(0, |old| old.in_flight());
-        if self.under_way.len() <= MOST {
+        if self.under_way.len() <= MAX_PACKETS {
             return before;
         }
         self.forgot = true;

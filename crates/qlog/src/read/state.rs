@@ -1,7 +1,7 @@
 //! The state of a connection while its log is read, and its counters.
 
 use super::once::Once;
-use super::packets::{Ack, Carried, Sent, Space, Told};
+use super::packets::{Ack, Carried, LoggedPacket, Sent, Space};
 use super::rows::{Rows, WIDTH};
 use super::rtt::Rtt;
 use super::value::{Numbers, text_of};
@@ -25,7 +25,7 @@ pub struct Recovery {
 pub struct Mean {
     sum: f64,
     length: f64,
-    pub most: Option<f64>,
+    pub max: Option<f64>,
 }
 
 impl Mean {
@@ -38,13 +38,13 @@ impl Mean {
 
     pub fn seen(&mut self, value: Option<f64>) {
         if let Some(value) = value {
-            self.most = Some(self.most.map_or(value, |most| most.max(value)));
+            self.max = Some(self.max.map_or(value, |max| max.max(value)));
         }
     }
 
     /// The mean, or the maximum if no value held for any time.
     pub fn value(&self) -> Option<f64> {
-        if self.length > 0.0 { Some(self.sum / self.length) } else { self.most }
+        if self.length > 0.0 { Some(self.sum / self.length) } else { self.max }
     }
 }
 
@@ -64,7 +64,7 @@ pub struct Counts {
 
 /// What a log is known to contain.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tells {
+pub struct Contents {
     pub sent: bool,
     pub sizes: bool,
     pub sent_frames: bool,
@@ -94,11 +94,11 @@ pub struct State {
     pub congestion_control: Option<String>,
     pub closed: bool,
     pub state: Option<usize>,
-    pub told: Recovery,
+    pub logged: Recovery,
     pub derived: Rtt,
     pub derived_in_flight: u64,
     pub counts: Counts,
-    pub tells: Tells,
+    pub contents: Contents,
     pub datagram: Option<u64>,
     pub greatest_packet: u64,
     /// Whether its round-trip times are in seconds; `None` if undecided, with milliseconds assumed so far.
@@ -111,7 +111,7 @@ pub struct State {
     pub numbers: Numbers,
     pub spaces: [Space; 3],
     /// Minimum of the logged samples.
-    pub least_told: Option<f64>,
+    pub min_logged_rtt: Option<f64>,
     bare: bool,
     first_sent: Option<Time>,
     max_ack_delay: Option<f64>,
@@ -124,7 +124,7 @@ pub struct State {
 const RTTS: std::ops::Range<usize> = 4..8;
 
 /// Maximum streams whose sent offset is remembered.
-const MOST_STREAMS: usize = 1 << 17;
+const MAX_STREAMS: usize = 1 << 17;
 
 impl State {
     /// Advances to a time, not before the previous one.
@@ -133,16 +133,16 @@ impl State {
             (self.begun, self.start, self.now) = (true, at, at);
         }
         let seconds = at.since(self.now).as_secs_f64();
-        self.cwnd.hold(self.told.cwnd, seconds);
-        self.srtt.hold(self.told.rtt.smoothed, seconds);
+        self.cwnd.hold(self.logged.cwnd, seconds);
+        self.srtt.hold(self.logged.rtt.smoothed, seconds);
         self.derived_srtt.hold(self.derived.smoothed, seconds);
         self.now = self.now.max(at);
     }
 
     /// Adds the state to the rows. Returns whether there is a new row.
     pub fn record(&mut self, every: Span) -> bool {
-        self.cwnd.seen(self.told.cwnd);
-        self.srtt.seen(self.told.rtt.smoothed);
+        self.cwnd.seen(self.logged.cwnd);
+        self.srtt.seen(self.logged.rtt.smoothed);
         self.derived_srtt.seen(self.derived.smoothed);
         self.derived_latest.seen(self.derived.latest);
         let row = self.row();
@@ -151,19 +151,19 @@ impl State {
 
     /// The state, in the order of the columns that `finish` makes of it.
     fn row(&self) -> [f64; WIDTH] {
-        let (told, counts, derived) = (&self.told, &self.counts, &self.derived);
+        let (logged, counts, derived) = (&self.logged, &self.counts, &self.derived);
         let some = |value: Option<f64>| value.unwrap_or(f64::NAN);
         [
             self.state.map_or(f64::NAN, |state| state as f64),
-            some(told.cwnd),
-            some(told.ssthresh),
-            some(told.in_flight),
-            some(told.rtt.latest),
-            some(told.rtt.smoothed),
-            some(told.rtt.deviation),
-            some(told.rtt.least),
-            some(told.pacing),
-            some(told.pto_count),
+            some(logged.cwnd),
+            some(logged.ssthresh),
+            some(logged.in_flight),
+            some(logged.rtt.latest),
+            some(logged.rtt.smoothed),
+            some(logged.rtt.rttvar),
+            some(logged.rtt.min_rtt),
+            some(logged.pacing),
+            some(logged.pto_count),
             counts.sent.0 as f64,
             counts.sent.1 as f64,
             counts.acked.0 as f64,
@@ -177,19 +177,19 @@ impl State {
             self.derived_in_flight as f64,
             some(derived.latest),
             some(derived.smoothed),
-            some(derived.deviation),
-            some(derived.least),
+            some(derived.rttvar),
+            some(derived.min_rtt),
         ]
     }
 
     /// Handles a sent packet.
     pub fn sent(&mut self, data: &Value) {
-        let packet = Told::of(data, &mut self.numbers);
+        let packet = LoggedPacket::of(data, &mut self.numbers);
         let size = packet.size.unwrap_or(0);
         self.first_sent = self.first_sent.or(Some(self.now));
-        self.tells.sent = true;
-        self.tells.sizes |= packet.size.is_some();
-        self.tells.sent_frames |= packet.frames.is_some();
+        self.contents.sent = true;
+        self.contents.sizes |= packet.size.is_some();
+        self.contents.sent_frames |= packet.frames.is_some();
         self.bare |= packet.bare;
         self.counts.sent.0 += 1;
         self.counts.sent.1 = self.counts.sent.1.saturating_add(size);
@@ -211,7 +211,7 @@ impl State {
         for piece in carried.pieces.iter().filter(|piece| piece.length > 0) {
             let to = self.sent_to.get(&piece.stream).copied().unwrap_or(0);
             again |= piece.offset < to;
-            if self.sent_to.len() < MOST_STREAMS || self.sent_to.contains_key(&piece.stream) {
+            if self.sent_to.len() < MAX_STREAMS || self.sent_to.contains_key(&piece.stream) {
                 self.sent_to.insert(piece.stream, to.max(piece.offset.saturating_add(piece.length)));
             }
         }
@@ -220,11 +220,11 @@ impl State {
 
     /// Handles a received packet. `unit` is the log's unit of time in seconds.
     pub fn received(&mut self, data: &Value, unit: f64) {
-        let packet = Told::of(data, &mut self.numbers);
+        let packet = LoggedPacket::of(data, &mut self.numbers);
         self.counts.received.0 += 1;
         self.counts.received.1 = self.counts.received.1.saturating_add(packet.size.unwrap_or(0));
-        self.tells.sizes |= packet.size.is_some();
-        self.tells.received_frames |= packet.frames.is_some();
+        self.contents.sizes |= packet.size.is_some();
+        self.contents.received_frames |= packet.frames.is_some();
         let carried = Carried::of(packet.frames, &mut self.numbers);
         for piece in &carried.pieces {
             let new = self.taken.add(piece.stream, piece.offset, piece.length);
@@ -246,7 +246,7 @@ impl State {
     /// Handles acknowledged packets; some may have been acknowledged before.
     fn acknowledged(&mut self, space: usize, ranges: &[(u64, u64)], delay: f64) {
         let Some(largest) = ranges.iter().map(|range| range.1).max() else { return };
-        self.tells.acks = true;
+        self.contents.acks = true;
         let (mut sample, mut eliciting) = (None, false);
         for &(first, last) in ranges {
             for (number, sent) in self.spaces[space].acknowledge(first, last) {
@@ -266,7 +266,7 @@ impl State {
         }
         // RFC 9002, 5.1: a sample needs a newly acknowledged largest packet, and an ack-eliciting one.
         if let Some(sample) = sample.filter(|_| eliciting) {
-            let delay = if space == 2 { self.max_ack_delay.map_or(delay, |most| delay.min(most)) } else { 0.0 };
+            let delay = if space == 2 { self.max_ack_delay.map_or(delay, |max| delay.min(max)) } else { 0.0 };
             self.derived.take(Span(sample).as_secs_f64(), delay);
         }
     }
@@ -285,21 +285,21 @@ impl State {
 
     /// Handles `packet_lost`.
     pub fn lost(&mut self, data: &Value) {
-        self.tells.losses = true;
+        self.contents.losses = true;
         self.counts.lost += 1;
-        let packet = Told::of(data, &mut self.numbers);
+        let packet = LoggedPacket::of(data, &mut self.numbers);
         if let Some(number) = packet.number {
             self.derived_in_flight = self.derived_in_flight.saturating_sub(self.spaces[packet.space].lose(number));
         }
         // RFC 9002, 6.2.4: some senders declare packets lost when the probe timer expires.
-        if text_of(data, &["trigger"]) == Some("pto_expired") && !self.tells.timers && !self.tells.pto_count {
+        if text_of(data, &["trigger"]) == Some("pto_expired") && !self.contents.timers && !self.contents.pto_count {
             self.counts.timeouts += 1;
         }
     }
 
     /// Handles mvfst's `packets_lost`, which has a count.
     pub fn several_lost(&mut self, data: &Value) {
-        self.tells.losses = true;
+        self.contents.losses = true;
         self.counts.lost = self.counts.lost.saturating_add(self.numbers.whole_of(data, &["lost_packets"]).unwrap_or(1));
     }
 
@@ -308,39 +308,38 @@ impl State {
         let rtts =
             ["latest_rtt", "smoothed_rtt", "min_rtt", "rtt_variance"].map(|name| self.numbers.number_of(data, &[name]));
         if let Some(rtt) = rtts[0].or(rtts[1]).filter(|rtt| *rtt > 0.0) {
-            self.tells.rtt = true;
+            self.contents.rtt = true;
             self.decide_unit(rtt);
         }
         let unit = if self.seconds == Some(true) { 1.0 } else { unit };
-        let rtt = &mut self.told.rtt;
-        for (to, value) in
-            [&mut rtt.latest, &mut rtt.smoothed, &mut rtt.least, &mut rtt.deviation].into_iter().zip(rtts)
+        let rtt = &mut self.logged.rtt;
+        for (to, value) in [&mut rtt.latest, &mut rtt.smoothed, &mut rtt.min_rtt, &mut rtt.rttvar].into_iter().zip(rtts)
         {
             // Before the first sample there is none; some programs write 0, and a huge number as the minimum.
             *to = value.map(|value| value * unit).filter(|value| *value < 1e6).or(*to);
         }
-        if self.told.rtt.latest == Some(0.0) && self.told.rtt.least == Some(0.0) {
-            (self.told.rtt.latest, self.told.rtt.least) = (None, None);
+        if self.logged.rtt.latest == Some(0.0) && self.logged.rtt.min_rtt == Some(0.0) {
+            (self.logged.rtt.latest, self.logged.rtt.min_rtt) = (None, None);
         }
         // In a log without `min_rtt`, the minimum of its samples.
-        let latest = self.told.rtt.latest.filter(|_| rtts[0].is_some());
-        self.least_told = [self.least_told, latest].into_iter().flatten().reduce(f64::min);
+        let latest = self.logged.rtt.latest.filter(|_| rtts[0].is_some());
+        self.min_logged_rtt = [self.min_logged_rtt, latest].into_iter().flatten().reduce(f64::min);
         let mut of = |names| self.numbers.number_of(data, names).filter(|value| *value < 9e18);
-        let told = &mut self.told;
-        told.cwnd = of(&["congestion_window", "cwnd", "current_cwnd"]).or(told.cwnd);
-        told.ssthresh = of(&["ssthresh", "slow_start_threshold"]).or(told.ssthresh);
-        told.pacing = of(&["pacing_rate"]).or(told.pacing);
+        let logged = &mut self.logged;
+        logged.cwnd = of(&["congestion_window", "cwnd", "current_cwnd"]).or(logged.cwnd);
+        logged.ssthresh = of(&["ssthresh", "slow_start_threshold"]).or(logged.ssthresh);
+        logged.pacing = of(&["pacing_rate"]).or(logged.pacing);
         if let Some(bytes) = of(&["bytes_in_flight"]) {
-            self.tells.in_flight = true;
-            told.in_flight = Some(bytes);
+            self.contents.in_flight = true;
+            logged.in_flight = Some(bytes);
         }
         if let Some(count) = of(&["pto_count"]) {
-            let more = (count - told.pto_count.unwrap_or(0.0)).max(0.0);
-            self.tells.pto_count = true;
-            if !self.tells.timers {
+            let more = (count - logged.pto_count.unwrap_or(0.0)).max(0.0);
+            self.contents.pto_count = true;
+            if !self.contents.timers {
                 self.counts.timeouts += more.min(65_535.0) as u64;
             }
-            told.pto_count = Some(count);
+            logged.pto_count = Some(count);
         }
     }
 
@@ -362,14 +361,14 @@ impl State {
     /// Call at the end of the log. If no packet was ever received, all round-trip times were assumptions.
     pub fn settle(&mut self) {
         if self.bare && self.seconds.is_none() {
-            self.tells.rtt = false;
+            self.contents.rtt = false;
             self.forget_rtt();
         }
     }
 
     fn forget_rtt(&mut self) {
-        self.told.rtt = Rtt::default();
-        self.least_told = None;
+        self.logged.rtt = Rtt::default();
+        self.min_logged_rtt = None;
         self.srtt = Mean::default();
         self.rows.blank(RTTS);
     }
@@ -397,9 +396,9 @@ impl State {
     pub fn timer(&mut self, data: &Value) {
         let probe = text_of(data, &["timer_type"]) == Some("pto");
         if probe && text_of(data, &["event_type"]) == Some("expired") {
-            if !self.tells.timers {
+            if !self.contents.timers {
                 // The counts from other events were a substitute.
-                (self.tells.timers, self.counts.timeouts) = (true, 0);
+                (self.contents.timers, self.counts.timeouts) = (true, 0);
             }
             self.counts.timeouts += 1;
         }

@@ -96,9 +96,9 @@ proptest! {
         for (k, step) in steps.into_iter().enumerate() {
             let now = ms(1000 + 3 * k as u64);
             match step {
-                Step::Send(most) => {
+                Step::Send(max_datagrams) => {
                     let room = (ours.window() - 1).saturating_sub(out.len() as u64 * DATAGRAM);
-                    let datagrams = most.min((room / DATAGRAM) as usize);
+                    let datagrams = max_datagrams.min((room / DATAGRAM) as usize);
                     ours.sends(now, datagrams as u64 * DATAGRAM);
                     out.extend((number..number + datagrams as u64).map(|n| (now, n)));
                     number += datagrams as u64;

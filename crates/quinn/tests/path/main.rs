@@ -12,14 +12,14 @@ use two::{DATAGRAM, Outcome, Path, flow};
 /// Under quinn.
 fn quinn(cc: &str, path: Path) -> Outcome {
     let controllers = Controllers::new(cc, &[], 1).unwrap();
-    flow(|witness| Arc::new(controllers.seen_by(witness)), None, path, Duration::from_secs(30))
+    flow(|observer| Arc::new(controllers.seen_by(observer)), None, path, Duration::from_secs(30))
 }
 
 /// The same with packets that leave when the controller has them leave.
 fn gated(cc: &str, path: Path) -> Outcome {
     let (controllers, gate) = (Controllers::new(cc, &[], 1).unwrap(), Gate::new());
     let controllers = controllers.behind(gate.clone());
-    flow(|witness| Arc::new(controllers.seen_by(witness)), Some(&gate), path, Duration::from_secs(30))
+    flow(|observer| Arc::new(controllers.seen_by(observer)), Some(&gate), path, Duration::from_secs(30))
 }
 
 /// The same of our own machine: share of the link, mean round trip in ms, share lost.

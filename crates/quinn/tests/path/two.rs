@@ -5,7 +5,7 @@
     reason = "quinn is told the time as an Instant, which only the clock makes"
 )]
 
-use paceline_quinn::{Call, Gate, Leave, What, Witness};
+use paceline_quinn::{Call, Gate, Observer, SendTime, What};
 use quinn_proto::congestion::ControllerFactory;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ServerConfig,
@@ -28,7 +28,7 @@ pub struct Path {
     pub limit: u32,
 }
 
-/// What came of a flow between its fifth second and its end.
+/// What received of a flow between its fifth second and its end.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Of the link's rate.
@@ -78,7 +78,7 @@ impl End {
     fn drive(
         &mut self,
         now: Instant,
-        gate: Option<(&Gate, &Witness)>,
+        gate: Option<(&Gate, &Observer)>,
         send: &mut impl FnMut(Vec<u8>),
     ) -> Option<Instant> {
         let (handle, connection) = self.connection.as_mut()?;
@@ -92,11 +92,11 @@ impl End {
         }
         let mut data = Vec::new();
         loop {
-            let in_flight = |witness: &Witness| witness.state().map_or(0, |state| state.in_flight);
-            let leave = gate.map(|(gate, witness)| gate.ask(now, in_flight(witness)));
+            let in_flight = |observer: &Observer| observer.state().map_or(0, |state| state.in_flight);
+            let send_time = gate.map(|(gate, observer)| gate.poll(now, in_flight(observer)));
             let at_once = if gate.is_some() { 1 } else { 10 };
             let Some(transmit) = connection.poll_transmit(now, at_once, &mut data) else {
-                return if let Some(Leave::At(then)) = leave { Some(then) } else { None };
+                return if let Some(SendTime::At(then)) = send_time { Some(then) } else { None };
             };
             let size = transmit.segment_size.unwrap_or(transmit.size);
             data[..transmit.size].chunks(size).for_each(|datagram| send(datagram.to_vec()));
@@ -138,7 +138,7 @@ fn ends(began: Instant, factory: Arc<dyn ControllerFactory + Send + Sync>) -> (E
 
 /// One end writes as much as it can for `length`, by this gate if there is one.
 pub fn flow(
-    factory: impl FnOnce(Witness) -> Arc<dyn ControllerFactory + Send + Sync>,
+    factory: impl FnOnce(Observer) -> Arc<dyn ControllerFactory + Send + Sync>,
     gate: Option<&Gate>,
     path: Path,
     length: Duration,
@@ -147,18 +147,18 @@ pub fn flow(
     let began = Instant::now();
     let trips = Arc::new(Mutex::new((0.0, 0_u32)));
     let sum = Arc::clone(&trips);
-    let witness = Witness::telling(move |seen| {
+    let observer = Observer::with_callback(move |seen| {
         if matches!(seen.what, What::Called(Call::Acked { .. })) && seen.now.duration_since(began) >= WARMUP {
             let mut sum = sum.lock().unwrap();
             *sum = (sum.0 + seen.state.rtt.latest_rtt.as_secs_f64() * 1e3, sum.1 + 1);
         }
     });
-    let (mut near, mut far) = ends(began, factory(witness.clone()));
+    let (mut near, mut far) = ends(began, factory(observer.clone()));
     let delay = Duration::from_millis(path.delay.into());
     let per_byte = 8e3 / f64::from(path.rate);
     // when each packet's transmission begins, and its size
     let (mut queue, mut free): (VecDeque<(Duration, u64)>, Duration) = (VecDeque::new(), Duration::ZERO);
-    let (mut now, mut stream, mut came, mut before) = (Duration::ZERO, None::<StreamId>, 0_u64, None);
+    let (mut now, mut stream, mut received, mut before) = (Duration::ZERO, None::<StreamId>, 0_u64, None);
     let chunk = vec![0; 1 << 16];
     while now < length {
         near.take(began, now);
@@ -175,9 +175,9 @@ pub fn flow(
             while connection.send_stream(stream).write(&chunk).is_ok() {}
         }
         if before.is_none() && now >= WARMUP {
-            before = Some((came, connection.stats().path));
+            before = Some((received, connection.stats().path));
         }
-        let paced = near.drive(began + now, gate.map(|gate| (gate, &witness)), &mut |datagram| {
+        let paced = near.drive(began + now, gate.map(|gate| (gate, &observer)), &mut |datagram| {
             let size = datagram.len() as u64 + HEADER;
             while queue.front().is_some_and(|&(begins, _)| begins <= now) {
                 queue.pop_front();
@@ -201,7 +201,7 @@ pub fn flow(
             let id = StreamId::new(quinn_proto::Side::Client, Dir::Uni, 0);
             if let Ok(mut chunks) = connection.recv_stream(id).read(true) {
                 while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-                    came += chunk.bytes.len() as u64;
+                    received += chunk.bytes.len() as u64;
                 }
                 let _ = chunks.finalize();
             }
@@ -216,11 +216,11 @@ pub fn flow(
         }
         now = next.max(now + Duration::from_nanos(1));
     }
-    let (came_before, then) = before.unwrap();
+    let (received_before, then) = before.unwrap();
     let stats = near.connection.as_ref().unwrap().1.stats().path;
     let (sum, samples) = *trips.lock().unwrap();
-    let rate = (came - came_before) as f64 * 8.0 / (length - WARMUP).as_secs_f64();
-    let last = witness.state();
+    let rate = (received - received_before) as f64 * 8.0 / (length - WARMUP).as_secs_f64();
+    let last = observer.state();
     Outcome {
         share: rate / (f64::from(path.rate) * 1e6),
         trip: sum / f64::from(samples),

@@ -32,7 +32,7 @@ enum Show {
 
 /// Observers of arriving packets, beside the receiver.
 #[derive(Debug)]
-struct Screen {
+struct Consumers {
     show: Show,
     /// Whether fillers are outside the media's sequence numbers.
     aside: bool,
@@ -43,7 +43,7 @@ struct Screen {
     client: Option<Client>,
 }
 
-impl Screen {
+impl Consumers {
     /// Handles an arriving packet; `bytes` is the total received so far.
     #[cold]
     fn on_packet(&mut self, packet: &Packet, extra: Option<&Extra>, bytes: u64) {
@@ -74,9 +74,9 @@ impl Screen {
 }
 
 /// Shows frames that became complete at `now`.
-fn show(now: Time, objects: impl Iterator<Item = Object>, screen: &mut Option<Box<Screen>>) {
+fn show(now: Time, objects: impl Iterator<Item = Object>, consumers: &mut Option<Box<Consumers>>) {
     for object in objects.filter(|object| !object.reset) {
-        if let Some(Screen { show: Show::Viewer(viewer), transit, .. }) = screen.as_deref_mut() {
+        if let Some(Consumers { show: Show::Viewer(viewer), transit, .. }) = consumers.as_deref_mut() {
             viewer.on_frame(now, transit.written(object.captured, now));
         }
     }
@@ -102,7 +102,7 @@ pub struct Sink {
     pub(crate) cursor: u32,
     /// Maximum host delay of each packet, in nanoseconds.
     pub(crate) delay: u32,
-    screen: Option<Box<Screen>>,
+    consumers: Option<Box<Consumers>>,
     /// The transport machine's receiver.
     pub receiver: Receiver,
     /// Time of its entry in the host's timers: never later than [`Sink::next_wake`].
@@ -124,14 +124,14 @@ impl Sink {
         let show = player.or(viewer);
         let client = flow.client.clone();
         let entry = client.as_ref().and_then(Client::next_wake).unwrap_or(Time::NEVER);
-        let screen = (show.is_some() || flow.delays || client.is_some()).then(|| {
+        let consumers = (show.is_some() || flow.delays || client.is_some()).then(|| {
             let arrivals = flow.delays.then(|| ArrivalMeter::since(flow.start));
             let aside = matches!(&flow.transport, Transport::Rtp { config, .. } if config.nack);
             let transit = Transit::since(flow.start);
-            Box::new(Screen { show: show.unwrap_or(Show::Nothing), aside, transit, arrivals, client })
+            Box::new(Consumers { show: show.unwrap_or(Show::Nothing), aside, transit, arrivals, client })
         });
         let delay = nanoseconds(flow.receiver_delay.first());
-        Sink { entry, app_wake: entry, flow: id, cursor, delay, screen, receiver: flow.transport.receiver(stream) }
+        Sink { entry, app_wake: entry, flow: id, cursor, delay, consumers, receiver: flow.transport.receiver(stream) }
     }
 
     /// When [`Sink::on_timer`] is needed next.
@@ -160,8 +160,8 @@ impl Sink {
     pub fn on_data_in_order(&mut self, packet: &Packet, out: &mut impl Transmit) -> Option<Time> {
         let ack = self.receiver.on_data_in_order(packet.time, packet)?;
         out.transmit(ack);
-        if let Some(screen) = &mut self.screen {
-            screen.on_packet(packet, None, self.receiver.stats().bytes);
+        if let Some(consumers) = &mut self.consumers {
+            consumers.on_packet(packet, None, self.receiver.stats().bytes);
         }
         Some(Time::NEVER)
     }
@@ -171,7 +171,7 @@ impl Sink {
     #[inline]
     pub(crate) fn takes_piece(&mut self, packet: &Packet, piece: &StreamPiece) -> bool {
         let Receiver::Quic(quic) = &mut self.receiver else { return false };
-        self.screen.is_none() && quic.takes_in_order(packet.time, packet, piece)
+        self.consumers.is_none() && quic.takes_in_order(packet.time, packet, piece)
     }
 
     /// When [`Sink::on_timer`] is needed after [`Sink::takes_piece`]. `None` means that the data must be acknowledged
@@ -195,18 +195,18 @@ impl Sink {
         let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), out);
         match &mut self.receiver {
             Receiver::Quic(quic) if quic.has_objects() && !quic.sends_requests() => {
-                show(packet.time, quic.take_objects(), &mut self.screen)
+                show(packet.time, quic.take_objects(), &mut self.consumers)
             }
-            Receiver::Foreign(foreign) => show(packet.time, foreign.take_objects().into_iter(), &mut self.screen),
+            Receiver::Foreign(foreign) => show(packet.time, foreign.take_objects().into_iter(), &mut self.consumers),
             _ => {}
         }
-        if let Some(screen) = &mut self.screen {
-            screen.on_packet(packet, extra.as_ref(), self.receiver.stats().bytes);
-            if screen.client.is_some() {
+        if let Some(consumers) = &mut self.consumers {
+            consumers.on_packet(packet, extra.as_ref(), self.receiver.stats().bytes);
+            if consumers.client.is_some() {
                 self.answered(packet.time, out);
                 return self.next_wake();
             }
-            if let Show::Buffer(_) = screen.show {
+            if let Show::Buffer(_) = consumers.show {
                 self.request_key_frame(packet.time, out);
             }
         }
@@ -223,10 +223,10 @@ impl Sink {
     pub fn on_arrivals(&mut self, now: Time, arrivals: &TrackArrivals) {
         let Receiver::Track(track) = &mut self.receiver else { return };
         track.given(now, arrivals.bytes);
-        if let Some(Show::Player(player)) = self.screen.as_mut().map(|screen| &mut screen.show) {
+        if let Some(Show::Player(player)) = self.consumers.as_mut().map(|consumers| &mut consumers.show) {
             player.on_delivery(now, Size(arrivals.bytes));
         }
-        show(now, arrivals.objects.iter().copied(), &mut self.screen);
+        show(now, arrivals.objects.iter().copied(), &mut self.consumers);
     }
 
     /// Call at the time given by [`Sink::next_wake`]; an earlier call does no harm.
@@ -241,7 +241,9 @@ impl Sink {
     /// Passes received answers to the client, which may send further requests.
     #[cold]
     fn answered(&mut self, now: Time, out: &mut impl Transmit) {
-        let Some(client) = self.screen.as_deref_mut().and_then(|screen| screen.client.as_mut()) else { return };
+        let Some(client) = self.consumers.as_deref_mut().and_then(|consumers| consumers.client.as_mut()) else {
+            return;
+        };
         match &mut self.receiver {
             Receiver::Quic(quic) => quic.take_answers().for_each(|number| client.on_answer(now, number)),
             other => client.on_bytes(now, Size(other.stats().bytes)),
@@ -251,7 +253,7 @@ impl Sink {
 
     /// Sends the client's requests that are due.
     fn send_requests(&mut self, now: Time, out: &mut impl Transmit) {
-        let Some(Screen { show, client: Some(client), .. }) = self.screen.as_deref_mut() else { return };
+        let Some(Consumers { show, client: Some(client), .. }) = self.consumers.as_deref_mut() else { return };
         let held = match show {
             Show::Player(player) => player.buffered(now),
             _ => Span::ZERO,
@@ -265,18 +267,18 @@ impl Sink {
     /// Requests a key frame, if the buffer needs one.
     #[cold]
     fn request_key_frame(&mut self, now: Time, out: &mut impl Transmit) {
-        let Some(Screen { show: Show::Buffer(buffer), .. }) = self.screen.as_deref_mut() else { return };
-        if buffer.asks(now)
+        let Some(Consumers { show: Show::Buffer(buffer), .. }) = self.consumers.as_deref_mut() else { return };
+        if buffer.take_key_request(now)
             && let Receiver::Rtp(rtp) = &mut self.receiver
         {
-            rtp.ask_for_key(now, out);
+            rtp.request_key_frame(now, out);
         }
         self.app_wake = buffer.next_wake();
     }
 
     fn player(&self) -> Option<&Player> {
-        match self.screen.as_deref() {
-            Some(Screen { show: Show::Player(player), .. }) => Some(player),
+        match self.consumers.as_deref() {
+            Some(Consumers { show: Show::Player(player), .. }) => Some(player),
             _ => None,
         }
     }
@@ -284,7 +286,7 @@ impl Sink {
     /// Statistics of its requests, from the request to the last byte of the answer; `None` without a client.
     #[must_use]
     pub fn transfers(&self) -> Option<Transfers> {
-        Some(self.screen.as_deref()?.client.as_ref()?.transfers())
+        Some(self.consumers.as_deref()?.client.as_ref()?.transfers())
     }
 
     /// Buffered playing time; `None` without a player.
@@ -308,9 +310,9 @@ impl Sink {
     /// Results of the frames, watched until `end`; `None` without a viewer.
     #[must_use]
     pub fn view_report(&self, end: Time) -> Option<ViewReport> {
-        match self.screen.as_deref() {
-            Some(Screen { show: Show::Viewer(viewer), .. }) => Some(viewer.report(end)),
-            Some(Screen { show: Show::Buffer(buffer), .. }) => Some(buffer.report(end)),
+        match self.consumers.as_deref() {
+            Some(Consumers { show: Show::Viewer(viewer), .. }) => Some(viewer.report(end)),
+            Some(Consumers { show: Show::Buffer(buffer), .. }) => Some(buffer.report(end)),
             _ => None,
         }
     }
@@ -327,17 +329,17 @@ impl Sink {
     /// Delays and interarrival times of packets; `None` if they are not measured.
     #[must_use]
     pub fn arrival_report(&self) -> Option<&ArrivalReport> {
-        self.screen.as_deref()?.arrivals.as_ref().map(ArrivalMeter::report)
+        self.consumers.as_deref()?.arrivals.as_ref().map(ArrivalMeter::report)
     }
 
     /// A row of the recording of arrivals ([`ArrivalMeter::sample`]); `None` if they are not measured.
     pub fn sample_arrivals(&mut self) -> Option<[f64; 4]> {
-        self.screen.as_deref_mut()?.arrivals.as_mut().map(ArrivalMeter::sample)
+        self.consumers.as_deref_mut()?.arrivals.as_mut().map(ArrivalMeter::sample)
     }
 
     /// A row of the recording of frames ([`Viewer::sample`]); `None` without a viewer.
     pub fn sample_frames(&mut self, now: Time) -> Option<[f64; 4]> {
-        match &mut self.screen.as_deref_mut()?.show {
+        match &mut self.consumers.as_deref_mut()?.show {
             Show::Viewer(viewer) => Some(viewer.sample(now)),
             Show::Buffer(buffer) => Some(buffer.sample(now)),
             Show::Nothing | Show::Player(_) => None,
@@ -347,7 +349,7 @@ impl Sink {
     /// Minimum delay of a frame that was complete, or could be decoded; `None` without any.
     #[must_use]
     pub fn min_frame_delay(&self) -> Option<Offset> {
-        match &self.screen.as_deref()?.show {
+        match &self.consumers.as_deref()?.show {
             Show::Viewer(viewer) => viewer.min_delay(),
             Show::Buffer(buffer) => buffer.min_delay(),
             Show::Nothing | Show::Player(_) => None,
@@ -359,13 +361,13 @@ impl Sink {
         if let Receiver::Rtp(rtp) = &mut self.receiver {
             rtp.count_feedback_from_here();
         }
-        let Some(screen) = self.screen.as_deref_mut() else { return };
-        match &mut screen.show {
+        let Some(consumers) = self.consumers.as_deref_mut() else { return };
+        match &mut consumers.show {
             Show::Viewer(viewer) => viewer.measure_from(at, captured),
             Show::Buffer(buffer) => buffer.measure_from(at, captured),
             Show::Nothing | Show::Player(_) => {}
         }
-        screen.arrivals.iter_mut().for_each(ArrivalMeter::measure_from_here);
-        screen.client.iter_mut().for_each(Client::measure_from_here);
+        consumers.arrivals.iter_mut().for_each(ArrivalMeter::measure_from_here);
+        consumers.client.iter_mut().for_each(Client::measure_from_here);
     }
 }

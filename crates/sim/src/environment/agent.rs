@@ -1,8 +1,8 @@
 //! The agent's controllers: they forward their events and apply the agent's decisions.
 
-use super::seen::Seen;
+use super::seen::Observation;
 use super::{AGENT, Acts};
-use paceline_control::foreign::{Foreign, Given, Maker, Media, Window};
+use paceline_control::foreign::{ControllerArgs, Foreign, Maker, Media, Window};
 use paceline_control::{
     Controller, GaugeUnit, Gauges, Machine, MediaController, Needs, PathView, Profile, RateSample, Recovery, RtpEvent,
     RtpFeedback, RtpSettings, Scheme, TcpEvent, WindowController,
@@ -22,7 +22,7 @@ pub(super) struct Shared {
     /// Segments, and bytes/s, as the bits of f64 numbers.
     window: AtomicU64,
     pacing: AtomicU64,
-    seen: Mutex<Seen>,
+    observation: Mutex<Observation>,
 }
 
 impl Shared {
@@ -30,7 +30,7 @@ impl Shared {
         Shared {
             window: AtomicU64::new(1f64.to_bits()),
             pacing: AtomicU64::new(f64::INFINITY.to_bits()),
-            seen: Mutex::default(),
+            observation: Mutex::default(),
         }
     }
 
@@ -47,8 +47,8 @@ impl Shared {
         self.pacing.store(pacing.to_bits(), Ordering::Relaxed);
     }
 
-    pub(super) fn seen<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
-        look(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn with_observation<T>(&self, apply: impl FnOnce(&mut Observation) -> T) -> T {
+        apply(&mut self.observation.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -71,25 +71,25 @@ impl Controller for Agent {
     fn on_feedback(&mut self, event: &TcpEvent, path: &PathView) {
         match *event {
             TcpEvent::Established { window } => {
-                self.shared.seen(|seen| {
-                    seen.look(path);
-                    seen.begun = true;
+                self.shared.with_observation(|observation| {
+                    observation.set_path_state(path);
+                    observation.begun = true;
                 });
-                if !self.needs.rate_leads {
+                if !self.needs.rate_clocked {
                     self.shared.decide(window.max(1.0), self.shared.pacing());
                 }
             }
             TcpEvent::Timeout(_) => {
-                self.shared.seen(|seen| {
-                    seen.look(path);
-                    seen.interval.timeouts += 1;
+                self.shared.with_observation(|observation| {
+                    observation.set_path_state(path);
+                    observation.interval.timeouts += 1;
                 });
-                if !self.needs.rate_leads {
+                if !self.needs.rate_clocked {
                     self.limit_window(1.0);
                 }
             }
-            TcpEvent::Recovered { at_most } if !self.needs.rate_leads => self.limit_window(at_most),
-            TcpEvent::Idle { window } if !self.needs.rate_leads => self.limit_window(window),
+            TcpEvent::Recovered { at_most } if !self.needs.rate_clocked => self.limit_window(at_most),
+            TcpEvent::Idle { window } if !self.needs.rate_clocked => self.limit_window(window),
             _ => {}
         }
     }
@@ -113,10 +113,10 @@ impl WindowController for Agent {
     }
 
     fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
-        self.shared.seen(|seen| {
-            if seen.full.is_none_or(|full| seen.interval.acked < full) {
-                seen.interval.add(sample);
-                seen.look(path);
+        self.shared.with_observation(|observation| {
+            if observation.full.is_none_or(|full| observation.interval.acked < full) {
+                observation.interval.add(sample);
+                observation.set_path_state(path);
             }
         });
     }
@@ -137,7 +137,7 @@ impl Controller for Caller {
     type Feedback = RtpEvent;
 
     fn on_feedback(&mut self, event: &RtpEvent, path: &PathView) {
-        self.shared.seen(|seen| seen.on_rtp_event(event, path));
+        self.shared.with_observation(|observation| observation.on_rtp_event(event, path));
     }
 }
 
@@ -166,15 +166,15 @@ const CALL: RtpSettings = RtpSettings { silence: 5, feedback: RtpFeedback::Arriv
 /// and are reset for each run.
 pub(super) fn scheme(shared: &Arc<Shared>, acts: Acts, rtp: bool) -> &'static Scheme {
     let rate = acts == Acts::Rate;
-    let needs = Needs { deliveries: true, pacing: rate, rate_leads: rate, ..Needs::NONE };
+    let needs = Needs { deliveries: true, pacing: rate, rate_clocked: rate, ..Needs::NONE };
     let shared = Arc::clone(shared);
     let foreign = if rtp {
-        let make = move |_: &Given, _: Stream| -> Result<Box<Media>, String> {
+        let make = move |_: &ControllerArgs, _: Stream| -> Result<Box<Media>, String> {
             Ok(Box::new(Caller { shared: Arc::clone(&shared), frames: false }))
         };
         Foreign { gauges: Vec::new(), maker: Maker::Media(Box::new(make), CALL) }
     } else {
-        let make = move |_: &Given, _: Stream| -> Result<Box<Window>, String> {
+        let make = move |_: &ControllerArgs, _: Stream| -> Result<Box<Window>, String> {
             Ok(Box::new(Agent { shared: Arc::clone(&shared), needs }))
         };
         Foreign { gauges: vec![("cwnd", GaugeUnit::Packets)], maker: Maker::Window(Box::new(make), needs) }

@@ -4,9 +4,9 @@
 //! change loss recovery. On RTP's machine, the controller's events are intercepted.
 
 use super::agent::{Shared, named};
-use super::seen::{Running, Seen};
+use super::seen::{Observation, Running};
 use paceline_control::coupled::CoupledRate;
-use paceline_control::foreign::{Foreign, ForeignMedia, Given, Maker, Media};
+use paceline_control::foreign::{ControllerArgs, Foreign, ForeignMedia, Maker, Media};
 use paceline_control::monitor::Monitored;
 use paceline_control::{
     Build, Controller, FrameTime, Gauges, Machine, MediaController, PathView, Probe, Profile, RtpController, RtpEvent,
@@ -47,7 +47,7 @@ impl Counts {
     }
 
     /// The observation of a step that began with the counters `before` and ends with these.
-    pub(super) fn since(&self, before: &Counts, run: &Running) -> Seen {
+    pub(super) fn since(&self, before: &Counts, run: &Running) -> Observation {
         let (stats, view) = (self.stats.since(&before.stats), self.view);
         let segment = u32::from(run.model.flows[run.flow].transport.segment().max(1));
         let interval = Monitored {
@@ -62,14 +62,14 @@ impl Counts {
             max_rtt: (stats.rtt_count > 0).then_some(stats.rtt_max),
             ..Monitored::default()
         };
-        Seen {
+        Observation {
             interval,
             srtt: sender(run).map_or(Span::ZERO, TcpSender::srtt),
             min_rtt: self.stats.rtt_min().unwrap_or(Span::ZERO),
             in_flight: view.in_flight,
             segment,
             begun: view.established,
-            ..Seen::default()
+            ..Observation::default()
         }
     }
 }
@@ -93,7 +93,7 @@ impl Listener {
     pub(super) fn new(shared: &Arc<Shared>) -> Listener {
         let observed = Arc::new(Mutex::new(None));
         let (shared, fresh) = (Arc::clone(shared), Arc::clone(&observed));
-        let make = move |_: &Given, stream: Stream| -> Result<Box<Media>, String> {
+        let make = move |_: &ControllerArgs, stream: Stream| -> Result<Box<Media>, String> {
             let fresh: &Mutex<Option<RtpController>> = &fresh;
             let of = fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let mut of = of.ok_or("there is no run")?;
@@ -124,7 +124,7 @@ impl Controller for Observed {
     type Feedback = RtpEvent;
 
     fn on_feedback(&mut self, event: &RtpEvent, path: &PathView) {
-        self.shared.seen(|seen| seen.on_rtp_event(event, path));
+        self.shared.with_observation(|observation| observation.on_rtp_event(event, path));
         self.of.on_feedback(event, path);
     }
 
@@ -146,8 +146,8 @@ impl MediaController for Observed {
     fn window(&self) -> Option<Size> {
         self.of.window()
     }
-    fn filling(&self) -> f64 {
-        self.of.filling()
+    fn padding_rate(&self) -> f64 {
+        self.of.padding_rate()
     }
     fn draw_from(&mut self, stream: Stream) {
         self.of.draw_from(stream);

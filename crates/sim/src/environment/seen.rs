@@ -41,7 +41,7 @@ pub type Features = [f64; FEATURES.len()];
 
 /// What has been observed since the last step.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Observation {
     pub(super) interval: Monitored,
     pub(super) one_way: OneWay,
     pub(super) srtt: Span,
@@ -78,14 +78,14 @@ impl OneWay {
     }
 }
 
-impl Seen {
+impl Observation {
     /// Begins another step.
-    pub(super) fn anew(&mut self) {
+    pub(super) fn begin_step(&mut self) {
         self.interval = Monitored::default();
         self.one_way = OneWay { min_delay: self.one_way.min_delay, ..OneWay::default() };
     }
 
-    pub(super) fn look(&mut self, path: &PathView) {
+    pub(super) fn set_path_state(&mut self, path: &PathView) {
         (self.srtt, self.min_rtt, self.in_flight, self.segment) =
             (path.srtt, path.min_rtt, path.in_flight, path.segment);
     }
@@ -113,7 +113,7 @@ impl Seen {
             RtpEvent::Silence => self.interval.timeouts += 1,
             RtpEvent::Report(_) | RtpEvent::Tick | RtpEvent::Frame { .. } | RtpEvent::Sent { .. } => {}
         }
-        self.look(path);
+        self.set_path_state(path);
     }
 }
 
@@ -185,13 +185,13 @@ impl Running {
     }
 
     /// The step from `began` to now; `set` is the agent's setting, a window in segments and a rate in bytes/s.
-    pub(super) fn stepped(&self, began: Time, seen: &Seen, set: Option<(f64, f64)>) -> Stepped {
+    pub(super) fn stepped(&self, began: Time, observation: &Observation, set: Option<(f64, f64)>) -> Stepped {
         let known = |span: Span| if matches!(span, Span::ZERO | Span::MAX) { f64::NAN } else { span.as_secs_f64() };
         let optional = |span: Option<Span>| span.map_or(f64::NAN, Span::as_secs_f64);
-        let (interval, source) = (&seen.interval, self.ends().source);
+        let (interval, source) = (&observation.interval, self.ends().source);
         let (window, rate) = match &source.sender {
             Sender::Tcp(tcp) => set.unwrap_or_else(|| (tcp.controller().window(), tcp.controller().pacing_rate())),
-            Sender::Rtp(rtp) => (rtp.window(), set.map_or_else(|| aim(rtp.controller()), |(_, rate)| rate)),
+            Sender::Rtp(rtp) => (rtp.window(), set.map_or_else(|| target_rate(rtp.controller()), |(_, rate)| rate)),
             _ => (f64::NAN, f64::NAN),
         };
         let encoder = source.encoder_rate();
@@ -207,15 +207,15 @@ impl Running {
                 interval.rtt().unwrap_or(f64::NAN),
                 optional(interval.min_rtt),
                 optional(interval.max_rtt),
-                known(seen.srtt),
-                known(seen.min_rtt),
-                f64::from(seen.in_flight),
+                known(observation.srtt),
+                known(observation.min_rtt),
+                f64::from(observation.in_flight),
                 window,
                 rate * 8.0,
                 f64::from(u8::from(interval.app_limited)),
-                f64::from(seen.segment),
-                f64::from(u8::from(seen.begun)),
-                seen.one_way.queueing_delay().unwrap_or(f64::NAN),
+                f64::from(observation.segment),
+                f64::from(u8::from(observation.begun)),
+                observation.one_way.queueing_delay().unwrap_or(f64::NAN),
                 encoder.map_or(f64::NAN, |_| source.sender.queueing().as_secs_f64()),
                 encoder.map_or(f64::NAN, Rate::bps),
             ],
@@ -226,6 +226,6 @@ impl Running {
 }
 
 /// The encoder's target rate, or else the sending rate, in bytes/s on the wire.
-fn aim(controller: &RtpController) -> f64 {
+fn target_rate(controller: &RtpController) -> f64 {
     controller.target().map_or_else(|| controller.rate(), |target| target.bps() / 8.0)
 }

@@ -25,11 +25,11 @@ impl Host {
             }
         }
         if let Sender::Rtp(rtp) = &mut sources[leader].sender
-            && rtp.take_thrown_of_others()
+            && rtp.take_discarded_of_others()
         {
             for (place, &member) in bundle.members[1..].iter().enumerate() {
                 if let Sender::Rtp(rtp) = &mut sources[member].sender {
-                    rtp.throw_away();
+                    rtp.discard_queue();
                 }
                 let waiting = sources[member].waiting();
                 let source = &mut sources[leader];

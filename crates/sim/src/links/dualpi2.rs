@@ -12,7 +12,7 @@ use paceline_units::{Rate, Ratio, Span};
 pub(super) fn model(queue: &Queue, rate: Rate) -> DualPi2Model {
     let Queue::Dualpi2 {
         variant,
-        limit: most,
+        limit: limit_key,
         target,
         rtt_max,
         update,
@@ -32,7 +32,7 @@ pub(super) fn model(queue: &Queue, rate: Rate) -> DualPi2Model {
     else {
         unreachable!("another queue is not DualPI2's")
     };
-    let max = limit(most.unwrap_or(variant.limit()), rate);
+    let max = limit(limit_key.unwrap_or(variant.limit()), rate);
     let (base, rtt_max, native, share) = match variant {
         DualPi2Variant::Rfc9332 => {
             let rtt_max = rtt_max.or(Some(Span::from_millis(100)));

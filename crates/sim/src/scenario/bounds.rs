@@ -17,10 +17,10 @@ const HEADERS: u64 = 40;
 /// Whether a flow's maximum rate is a default. Flows that differ in this alone are equal, because it does not affect a
 /// run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Unsaid(bool);
+pub(super) struct DefaultBound(bool);
 
-impl PartialEq for Unsaid {
-    fn eq(&self, _: &Unsaid) -> bool {
+impl PartialEq for DefaultBound {
+    fn eq(&self, _: &DefaultBound) -> bool {
         true
     }
 }
@@ -92,7 +92,7 @@ impl File {
 
     /// Records for each flow whether its maximum rate is a default: neither the file nor the flow's encoder sets it.
     /// Call before defaults are filled in.
-    pub(super) fn note_unsaid(&mut self, document: &Document) {
+    pub(super) fn note_default_bounds(&mut self, document: &Document) {
         let said = |name: &str, flow: &FlowTable| {
             let encoder = matches!(flow.app, App::Encoder { .. });
             flow.params.contains_key(MAX_RATE)
@@ -101,7 +101,7 @@ impl File {
         for (name, flow) in &mut self.flow {
             let follows = |p: &Parameter| p.name == MAX_RATE && p.follows == Some(EncoderRate::Max);
             let has = flow.scheme().is_ok_and(|scheme| scheme.parameters.iter().any(follows));
-            flow.unsaid = Unsaid(has && flow.bundle.is_none() && !said(name, flow));
+            flow.default_bound = DefaultBound(has && flow.bundle.is_none() && !said(name, flow));
         }
     }
 }
@@ -109,9 +109,9 @@ impl File {
 impl FlowTable {
     /// The default upper bound of its controller's rate, if the scenario sets none.
     #[must_use]
-    pub fn unsaid_bound(&self) -> Option<Rate> {
+    pub fn default_max_rate(&self) -> Option<Rate> {
         match self.params.get(MAX_RATE) {
-            Some(ParameterValue::Number(most)) if self.unsaid.0 => Some(Rate(*most as u64)),
+            Some(ParameterValue::Number(rate)) if self.default_bound.0 => Some(Rate(*rate as u64)),
             _ => None,
         }
     }

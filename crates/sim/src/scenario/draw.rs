@@ -229,10 +229,10 @@ impl<T: Value> Draw<T> {
 }
 
 /// The first draw within the bounds.
-fn drawn<T: Value>([least, greatest]: [T; 2], mut draw: impl FnMut() -> f64) -> T {
-    let inside = |number: f64| (least.number()..=greatest.number()).contains(&number);
+fn drawn<T: Value>([min, max]: [T; 2], mut draw: impl FnMut() -> f64) -> T {
+    let inside = |number: f64| (min.number()..=max.number()).contains(&number);
     let found = (0..MAX_TRIES).map(|_| draw()).find(|&number| inside(number));
-    found.map_or(least, T::nearest)
+    found.map_or(min, T::nearest)
 }
 
 #[cfg(test)]

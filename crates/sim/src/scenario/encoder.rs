@@ -13,7 +13,7 @@ pub struct JitterBuffer {
     #[schemars(extend("x-max" = "10 s"))]
     pub min_margin: Span,
     /// Maximum margin. At least the minimum.
-    #[serde(default = "most_margin")]
+    #[serde(default = "default_max_margin")]
     #[schemars(extend("x-max" = "10 s"))]
     pub max_margin: Span,
     /// A key frame is requested (PLI, RFC 4585) when the next frame has been missing for this long after packets that
@@ -84,6 +84,6 @@ pub struct Pause {
     pub to: Span,
 }
 
-const fn most_margin() -> Span {
+const fn default_max_margin() -> Span {
     Span::from_secs(10)
 }

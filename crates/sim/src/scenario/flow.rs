@@ -2,7 +2,7 @@
 
 pub(crate) use super::app::RTP_HEADER;
 pub use super::app::{App, FrameFormat, GameWay, Limited, Playout, WebArrivals};
-use super::bounds::Unsaid;
+use super::bounds::DefaultBound;
 use super::bundle::BundleTable;
 pub use super::codec::Codec;
 use super::coupled::CoupledTable;
@@ -45,7 +45,7 @@ pub struct FlowTable {
     #[serde(skip)]
     pub(super) named: Named,
     #[serde(skip)]
-    pub(super) unsaid: Unsaid,
+    pub(super) default_bound: DefaultBound,
     /// The controller's own parameters; `paceline controllers CC` lists them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-default" = "by controller and profile"))]

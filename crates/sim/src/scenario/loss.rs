@@ -150,7 +150,7 @@ impl Loss {
 
     /// Whether it covers a flow with this name and group.
     #[must_use]
-    pub fn looks_at(&self, flow: &str, group: &str) -> bool {
+    pub fn covers(&self, flow: &str, group: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|name| name == flow || name == group);
         let (except, only) = self.flows();
         !except.is_some_and(named) && only.is_none_or(named)

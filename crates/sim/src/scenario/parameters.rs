@@ -125,9 +125,10 @@ impl Rules {
                 continue;
             }
             let given = flow.params.contains_key(other.name);
-            let whose = if given { String::new() } else { format!(", the default under profile `{}`", profile.name()) };
+            let origin =
+                if given { String::new() } else { format!(", the default under profile `{}`", profile.name()) };
             let problem = format!(
-                "`{}` has no effect on `{}` with `{} = {}`{whose}; leave the key out, or change `{}`",
+                "`{}` has no effect on `{}` with `{} = {}`{origin}; leave the key out, or change `{}`",
                 parameter.setting(own),
                 scheme.name,
                 other.name,

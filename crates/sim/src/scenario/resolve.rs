@@ -163,7 +163,7 @@ impl Scenario {
         let mut mistakes = Rules::check(&file);
         let stem = document.stem().to_owned();
         if mistakes.is_empty() {
-            file.note_unsaid(document);
+            file.note_default_bounds(document);
             fill(&mut file, &stem);
             let links = links(&file, read, &mut mistakes);
             let fastest = fastest(&file, &links);

@@ -202,8 +202,8 @@ impl Rules {
 
     /// Whether a flow begins or ends at a station of a cell.
     fn is_over_the_air(&self, file: &File, flow: &FlowTable) -> bool {
-        let unsaid = |key| self.home_end(file, key).filter(|_| file.topology == Topology::Home);
-        let ends = [flow.from.clone().or_else(|| unsaid("from")), flow.to.clone().or_else(|| unsaid("to"))];
+        let default_node = |key| self.home_end(file, key).filter(|_| file.topology == Topology::Home);
+        let ends = [flow.from.clone().or_else(|| default_node("from")), flow.to.clone().or_else(|| default_node("to"))];
         let is_station = |node: &String| file.cell.values().any(|cell| cell.station.contains_key(node));
         ends.iter().flatten().any(is_station)
     }

@@ -25,7 +25,7 @@ pub(super) fn no_frames(scheme: &Scheme) -> String {
 
 /// Whether a scheme's machine marks which packets belong to a video frame, so that it can carry an `encoder`.
 pub(crate) fn marks_frames(scheme: &Scheme) -> bool {
-    let one = || TfrcController::new(scheme, Profile::Rfc, &[]).is_ok_and(|tfrc| !tfrc.settings().several);
+    let one = || TfrcController::new(scheme, Profile::Rfc, &[]).is_ok_and(|tfrc| !tfrc.settings().multiple_connections);
     scheme.machine == Machine::Rtp || scheme.machine == Machine::Tfrc && one()
 }
 

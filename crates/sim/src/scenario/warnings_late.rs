@@ -127,13 +127,13 @@ impl Warnings<'_> {
 
     /// Checks reports, or feedback on arrivals for controllers that use nothing else.
     pub(super) fn late_reports(&mut self, path: &str, rtp: &RtpTable, of_arrivals: bool) {
-        let unheard = "the controller hears of nothing";
+        let consequence = "the controller hears of nothing";
         if of_arrivals && (rtp.feedback_packets.is_some() || rtp.feedback_frames == Some(true)) {
             // Such feedback need not wait for its interval.
         } else if of_arrivals {
-            self.late(join(path, "feedback_interval"), rtp.feedback_interval.unwrap_or_default(), unheard);
+            self.late(join(path, "feedback_interval"), rtp.feedback_interval.unwrap_or_default(), consequence);
         } else if rtp.timing != ReportTiming::Reduced {
-            self.late(join(path, "report_interval"), rtp.report_interval.unwrap_or_default(), unheard);
+            self.late(join(path, "report_interval"), rtp.report_interval.unwrap_or_default(), consequence);
         }
     }
 }

@@ -16,7 +16,7 @@ from paceline.emulator.fitting.packets import segments
 from paceline.emulator.fitting.path_file import path_file
 from paceline.errors import PacelineError
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """The limit on a report's size; captures may be longer."""
 
 
@@ -47,13 +47,13 @@ def _measured(path: Path) -> Measured:
                 found = tcp.of_segments(segments(file, unread))
                 found.notes += (notice["text"] for notice in unread.notices())
                 return found
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise files.refused(path, error, "read") from error
     if start[:2] == b"\x1f\x8b":
         raise PacelineError("it is compressed: unpack it first, with gunzip")
-    if len(content) > MOST_BYTES:
-        raise PacelineError(f"it has more than {MOST_BYTES >> 20} MiB, which no report has")
+    if len(content) > MAX_BYTES:
+        raise PacelineError(f"it has more than {MAX_BYTES >> 20} MiB, which no report has")
     text = content.decode(errors="replace")
     if text.lstrip().startswith("{"):
         return _of_json(text)

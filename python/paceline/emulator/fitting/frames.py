@@ -16,7 +16,7 @@ from paceline.errors import PacelineError
 
 LONGEST = 1 << 24
 """The limit on bytes of a block or packet; beyond it the file is damaged."""
-MOST_PACKETS = 2_000_000
+MAX_PACKETS = 2_000_000
 """The limit on packets that are read of a capture."""
 
 PCAP = {
@@ -36,7 +36,7 @@ class Unread:
     cut: bool = False
     """Whether it ends in the middle of a record."""
     more: bool = False
-    """Whether it has more than `MOST_PACKETS`."""
+    """Whether it has more than `MAX_PACKETS`."""
     lacking: int = 0
     """Fragmented packets of which some fragments are missing."""
     kinds: Counter[str] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ class Unread:
             yield {"kind": "log-cut", "text": text}
         if self.more:
             text = (
-                f"Only the first {MOST_PACKETS:,} packets of the capture are read: take another part of it with "
+                f"Only the first {MAX_PACKETS:,} packets of the capture are read: take another part of it with "
                 "`editcap -A START -B STOP`, or leave out others' traffic with `tcpdump -r FILE -w PART FILTER`."
             )
             yield {"kind": "packets-unread", "text": text}
@@ -60,7 +60,7 @@ class Unread:
             )
             yield {"kind": "fragments-lacking", "text": text, "cases": self.lacking}
 
-    def most(self) -> str:
+    def most_frequent(self) -> str:
         """The most frequent kinds, in words; empty if there are none."""
         return ", ".join(f"{count} of {kind}" for kind, count in self.kinds.most_common(4))
 
@@ -74,7 +74,7 @@ def frames(file: IO[bytes], unread: Unread) -> Iterator[Frame]:
     start = file.read(4)
     found = _pcapng(file, unread) if start == PCAPNG else _pcap(file, start, unread)
     for count, frame in enumerate(found):
-        if count == MOST_PACKETS:
+        if count == MAX_PACKETS:
             unread.more = True
             return
         yield frame

@@ -20,7 +20,7 @@ class Measured:
     """The bottleneck's rate, in IP packets, if it was filled."""
     rates: list[tuple[float, float]] = field(default_factory=list)
     """If the rate varies: from which second on, and bit/s."""
-    least_rate_bps: float = 0.0
+    min_rate_bps: float = 0.0
     """The rate that the link carried at least."""
     rtt_min_s: float | None = None
     rtt_max_s: float | None = None
@@ -80,18 +80,18 @@ def of_windows(rates: list[tuple[float, float]], found: Measured) -> None:
         f"The rate varied from {slow / 1e6:.3g} (10 %) to {fast / 1e6:.3g} Mbit/s (75 % of the windows). A flow that "
         "sends less than the link could carry looks the same: then put `rate` in the place of `rate_schedule`."
     )
-    step = -(-len(rates) // MOST_STEPS)
+    step = -(-len(rates) // MAX_STEPS)
     for first in range(0, len(rates), step):
         part = rates[first : first + step]
         mean = sum(rate for _, rate in part) / len(part)
-        found.rates.append((part[0][0], min(max(mean, LEAST_BPS), MOST_BPS)))
+        found.rates.append((part[0][0], min(max(mean, MIN_BPS), MAX_BPS)))
 
 
 VARIES = 0.5
 """The rate varies if slow windows are below this share of fast ones."""
-MOST_STEPS = 300
+MAX_STEPS = 300
 """The limit on steps of a varying rate."""
-MOST_BPS = 1e12
+MAX_BPS = 1e12
 """The maximum rate of a link."""
-LEAST_BPS = 1000.0
+MIN_BPS = 1000.0
 """The rate of a window without data: the link may have been up."""

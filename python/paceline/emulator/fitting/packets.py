@@ -16,9 +16,9 @@ from paceline.emulator.fitting.frames import Unread, frames, packet_in, packet_o
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 TCP, UDP = 6, 17
 
-MOST_DEEP = 8
+MAX_NESTING = 8
 """The limit on nested IP packets."""
-MOST_PARTIAL = 1000
+MAX_PARTIAL = 1000
 """The limit on packets whose fragments are pending."""
 LONGEST_PARTIAL = 30_000_000_000
 """How long fragments are pending, in nanoseconds, as in Linux (net.ipv4.ipfrag_time)."""
@@ -87,7 +87,7 @@ def _parsed(
     fragments = _Fragments()
     for time, interface, link, frame in frames(file, unread):
         packet = packet_in(link, frame, unread)
-        for _ in range(MOST_DEEP):
+        for _ in range(MAX_NESTING):
             inner = None if packet is None else _inner(packet)
             if packet is None or inner is None:
                 break
@@ -106,7 +106,7 @@ def _parsed(
                 break
             packet = _tunnelled(inner.protocol, packet[inner.head : inner.size], unread)
         else:
-            unread.kinds[f"IP packets more than {MOST_DEEP} deep"] += 1
+            unread.kinds[f"IP packets more than {MAX_NESTING} deep"] += 1
     unread.lacking = fragments.lacking + len(fragments.waiting)
 
 
@@ -219,10 +219,10 @@ class _Fragments:
             return None
         identification, place, more = inner.fragment
         key = (interface, inner.source, inner.target, inner.protocol, identification)
-        most = MOST_PARTIAL - (key not in self.waiting)
+        max_waiting = MAX_PARTIAL - (key not in self.waiting)
         while self.waiting:
             oldest = next(iter(self.waiting))
-            if len(self.waiting) <= most and time - self.waiting[oldest].since <= LONGEST_PARTIAL:
+            if len(self.waiting) <= max_waiting and time - self.waiting[oldest].since <= LONGEST_PARTIAL:
                 break
             del self.waiting[oldest]
             self.lacking += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from paceline.emulator.fitting.measurements import MOST_BPS, Measured
+from paceline.emulator.fitting.measurements import MAX_BPS, Measured
 from paceline.errors import PacelineError
 from paceline.quantities import figures
 
@@ -23,9 +23,9 @@ def path_file(found: Measured, name: str) -> str:
     said = [f"Fitted to {shown}: {found.how}.", *found.notes]
     rate = found.rate_bps
     if rate is None:
-        rate = max(RATE_BPS, 2 * found.least_rate_bps)
+        rate = max(RATE_BPS, 2 * found.min_rate_bps)
         said.append(f"Assumed: the rate ({figures(rate / 1e6, 6)} Mbit/s), which nothing here tells.")
-    if not 1 <= rate <= MOST_BPS:
+    if not 1 <= rate <= MAX_BPS:
         raise PacelineError(f"a rate of {rate:g} bit/s is outside a path's range")
     if any(share and float(figures(share * 100, 4)) >= 100 for share in (found.loss, found.loss_back)):
         raise PacelineError("nearly everything was lost: a path that loses 100 % carries nothing")

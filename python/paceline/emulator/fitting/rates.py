@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paceline.emulator.fitting.measurements import LEAST_BPS, MOST_BPS, MOST_STEPS, Measured
+from paceline.emulator.fitting.measurements import MAX_BPS, MAX_STEPS, MIN_BPS, Measured
 from paceline.scenarios.rate_traces import Trace
 
 
@@ -20,14 +20,14 @@ def of_trace(
     found = Measured(
         f"a trace of rates ({kind}) of {lasts_s:.4g} s, which `rate_trace` would begin again at its end"
     )
-    found.rate_bps = min(trace.mean_bps, MOST_BPS)
-    if kind == "mahimahi" or len(times_s) > MOST_STEPS:
-        every = max(lasts_s / MOST_STEPS, min(0.1, lasts_s))
+    found.rate_bps = min(trace.mean_bps, MAX_BPS)
+    if kind == "mahimahi" or len(times_s) > MAX_STEPS:
+        every = max(lasts_s / MAX_STEPS, min(0.1, lasts_s))
         steps = [(number * every, float(rate)) for number, rate in enumerate(trace.rates_bps(every))]
     else:
         steps = list(zip(map(float, times_s), map(float, values), strict=True))
     if len(steps) > 1:
-        found.rates = [(at, min(max(rate, LEAST_BPS), MOST_BPS)) for at, rate in steps]
+        found.rates = [(at, min(max(rate, MIN_BPS), MAX_BPS)) for at, rate in steps]
     if kind == "iperf3":
         found.notes.append(
             "The rates are of what iperf3 carried, without headers, which are 4 % more or less."

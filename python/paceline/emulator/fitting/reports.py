@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from paceline.emulator.fitting.measurements import MOST_BPS, Measured, entries, number, of_windows
+from paceline.emulator.fitting.measurements import MAX_BPS, Measured, entries, number, of_windows
 from paceline.errors import PacelineError
 
 LONGEST_S = 60.0
@@ -37,13 +37,16 @@ def of_ping(text: str) -> Measured:
         raise PacelineError("its line `rtt min/avg/max/mdev` has something else than numbers") from None
     if not times:
         raise PacelineError("its line `rtt min/avg/max/mdev` is missing: the ping was cut off")
-    least, most = min(row[0] for row in times), max(row[2] for row in times)
-    if not 0 <= least <= most <= LONGEST_S:
-        raise PacelineError(f"round trips from {least * 1e3:g} to {most * 1e3:g} ms are impossible")
-    found = Measured(f"ping, {sent} sent and {received} answered", rtt_min_s=least, loss=1 - received / sent)
+    min_rtt_s, max_rtt_s = min(row[0] for row in times), max(row[2] for row in times)
+    if not 0 <= min_rtt_s <= max_rtt_s <= LONGEST_S:
+        raise PacelineError(f"round trips from {min_rtt_s * 1e3:g} to {max_rtt_s * 1e3:g} ms are impossible")
+    found = Measured(
+        f"ping, {sent} sent and {received} answered", rtt_min_s=min_rtt_s, loss=1 - received / sent
+    )
     mean = sum(row[1] for row in times) / len(times)
     found.notes.append(
-        f"Round trips took {least * 1e3:.4g} ms at least, {mean * 1e3:.4g} ms in the mean, {most * 1e3:.4g} ms at most."
+        f"Round trips took {min_rtt_s * 1e3:.4g} ms at least, {mean * 1e3:.4g} ms in the mean, "
+        f"{max_rtt_s * 1e3:.4g} ms at most."
     )
     if found.loss:
         found.notes.append("On which way a ping was lost cannot be told: all count as lost forward.")
@@ -60,7 +63,7 @@ def of_iperf3(document: Mapping[str, Any]) -> Measured:
 
 
 def _tcp(document: Mapping[str, Any]) -> Measured:
-    received = number(document, "end", "sum_received", "bits_per_second", low=0, high=MOST_BPS)
+    received = number(document, "end", "sum_received", "bits_per_second", low=0, high=MAX_BPS)
     if not received:
         raise PacelineError("end.sum_received.bits_per_second is missing or 0: nothing arrived")
     mss = number(document, "start", "tcp_mss_default", low=1, high=65535) or 1448
@@ -70,7 +73,7 @@ def _tcp(document: Mapping[str, Any]) -> Measured:
     for interval in entries(document, "intervals"):
         if interval.get("sum", {}) and not _omitted(interval):
             start = number(interval, "sum", "start", low=0, high=1e9)
-            rate = number(interval, "sum", "bits_per_second", low=0, high=MOST_BPS)
+            rate = number(interval, "sum", "bits_per_second", low=0, high=MAX_BPS)
             if start is not None and rate is not None:
                 rates.append((start, rate * wire))
     rates.sort()
@@ -85,10 +88,10 @@ def _tcp(document: Mapping[str, Any]) -> Measured:
         for stream in entries(document, "end", "streams")
         if isinstance(stream.get("sender"), Mapping)
     ]
-    least = [value for s in streams if (value := number(s, "min_rtt", low=0, high=LONGEST_S * 1e6))]
-    most = [value for s in streams if (value := number(s, "max_rtt", low=0, high=LONGEST_S * 1e6))]
-    if least and most and max(most) >= min(least):
-        found.rtt_min_s, found.rtt_max_s = min(least) / 1e6, max(most) / 1e6
+    min_rtts_us = [value for s in streams if (value := number(s, "min_rtt", low=0, high=LONGEST_S * 1e6))]
+    max_rtts_us = [value for s in streams if (value := number(s, "max_rtt", low=0, high=LONGEST_S * 1e6))]
+    if min_rtts_us and max_rtts_us and max(max_rtts_us) >= min(min_rtts_us):
+        found.rtt_min_s, found.rtt_max_s = min(min_rtts_us) / 1e6, max(max_rtts_us) / 1e6
         found.notes.append(
             "Round trips are those that the kernel smoothed: the shortest may be longer than the path's."
         )
@@ -110,16 +113,16 @@ OVERFLOW = 0.05
 
 
 def _datagrams(document: Mapping[str, Any]) -> Measured:
-    rate = number(document, "end", "sum", "bits_per_second", low=0, high=MOST_BPS)
+    rate = number(document, "end", "sum", "bits_per_second", low=0, high=MAX_BPS)
     lost = (number(document, "end", "sum", "lost_percent", low=0, high=100) or 0) / 100
     if not rate or lost >= 1:
         raise PacelineError("no datagram arrived, or none was sent")
     size = number(document, "start", "test_start", "blksize", low=1, high=65507) or 1460
     rate *= (size + DATAGRAM_HEADERS) / size
-    arrived = number(document, "end", "sum_received", "bits_per_second", low=0, high=MOST_BPS)
+    arrived = number(document, "end", "sum_received", "bits_per_second", low=0, high=MAX_BPS)
     # Newer versions report what arrived; in older ones `sum` is what was sent.
     carried = rate * (1 - lost) if arrived is None else min(rate, arrived * (size + DATAGRAM_HEADERS) / size)
-    found = Measured("iperf3 over UDP", least_rate_bps=carried)
+    found = Measured("iperf3 over UDP", min_rate_bps=carried)
     jitter = number(document, "end", "sum", "jitter_ms", low=0, high=LONGEST_S * 1e3)
     if jitter is not None:
         found.notes.append(
@@ -137,10 +140,10 @@ def _datagrams(document: Mapping[str, Any]) -> Measured:
 
 def of_irtt(document: Mapping[str, Any]) -> Measured:
     """Fits the output of `irtt client -o`. Raises PacelineError."""
-    least = number(document, "stats", "rtt", "min", low=0, high=LONGEST_S * 1e9)
-    if not least:
+    min_rtt_ns = number(document, "stats", "rtt", "min", low=0, high=LONGEST_S * 1e9)
+    if not min_rtt_ns:
         raise PacelineError("stats.rtt.min is missing: no probe was answered")
-    found = Measured("irtt", rtt_min_s=least / 1e9)
+    found = Measured("irtt", rtt_min_s=min_rtt_ns / 1e9)
     # Clocks that differ by more than the delay give negative times.
     ways = [
         number(document, "stats", f"{way}_delay", "min", low=-1e19, high=1e19) for way in ("send", "receive")

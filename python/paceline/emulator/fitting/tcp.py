@@ -19,15 +19,15 @@ FULL = 0.75
 """A loss counts as a queue overflow if the packets before it met a queue this full, relative to the maximum seen."""
 WAITS = 4
 """Packets of 1500 bytes: a shorter queue counts as none."""
-LEAST_PACKETS = 20
+MIN_PACKETS = 20
 """Minimum data packets for a rate: ten may be an initial window (RFC 6928), which is sent at once."""
 LARGE = 1600
 """A packet larger than any Internet path carries whole."""
 LONGEST_S = 1e6
-LEAST_S = 0.5
+MIN_S = 0.5
 """The shortest window for a rate."""
 
-MOST_HOLES = 10_000
+MAX_HOLES = 10_000
 """The limit on remembered holes."""
 
 Way = tuple[int, tuple[bytes, int], tuple[bytes, int]]
@@ -140,7 +140,7 @@ class _Connection:
             self.holes += [
                 part for part in ((hole[0], start, hole[2]), (end, hole[1], hole[2])) if part[0] < part[1]
             ]
-            del self.holes[:-MOST_HOLES]
+            del self.holes[:-MAX_HOLES]
             self.filled += 1
             self.data.append((segment.time, segment.payload))
         elif start in self.first:
@@ -183,8 +183,8 @@ class _Connection:
         # The path's links add a packet's transmission time again.
         sending = 8e9 / (found.rate_bps or 1)
         if at_sender:
-            least = min(trip - sending * size for _, trip, size in self.samples)
-            found.rtt_min_s = max(0.0, min(least, own or least)) / 1e9
+            min_rtt_ns = min(trip - sending * size for _, trip, size in self.samples)
+            found.rtt_min_s = max(0.0, min(min_rtt_ns, own or min_rtt_ns)) / 1e9
         elif hand is not None:
             found.rtt_min_s = max(0.0, hand - sending * self.third_size) / 1e9
         if self.packet_bytes > LARGE * self.packets:
@@ -212,15 +212,15 @@ class _Connection:
     def _rate(self, arrivals: list[tuple[int, int]], found: Measured) -> None:
         if len(arrivals) < 2 or arrivals[-1][0] <= arrivals[0][0]:
             raise PacelineError("it has too little TCP data for a rate: all of it arrived at one instant")
-        if self.packets < LEAST_PACKETS:
+        if self.packets < MIN_PACKETS:
             raise PacelineError(
                 f"it has too little TCP data for a rate: {self.packets} packets with data, and a rate needs "
-                f"{LEAST_PACKETS}; capture a download of some seconds"
+                f"{MIN_PACKETS}; capture a download of some seconds"
             )
         start, length = arrivals[0][0], arrivals[-1][0] - arrivals[0][0]
         if length > LONGEST_S * 1e9:
             raise PacelineError(f"it spans {length / 1e9:.3g} s: it is damaged")
-        window = max(LEAST_S, 5 * (found.rtt_min_s or 0)) * 1e9
+        window = max(MIN_S, 5 * (found.rtt_min_s or 0)) * 1e9
         count = min(int(length / window), 100_000)
         on_wire = 8e9 * self.packet_bytes / self.payload
         if count < 4:
@@ -240,13 +240,14 @@ class _Connection:
 
     def _queue(self, trips: list[int], found: Measured) -> None:
         """The queue at its fullest, and the losses that were not overflows."""
-        least, most = (found.rtt_min_s or 0) * 1e9, quantile([float(trip) for trip in trips], 0.99)
-        queued = most - least > WAITS * 1500 * 8e9 / (found.rate_bps or 1)
+        min_rtt_ns = (found.rtt_min_s or 0) * 1e9
+        high_rtt_ns = quantile([float(trip) for trip in trips], 0.99)
+        queued = high_rtt_ns - min_rtt_ns > WAITS * 1500 * 8e9 / (found.rate_bps or 1)
         if queued:
-            found.rtt_max_s = most / 1e9
+            found.rtt_max_s = high_rtt_ns / 1e9
         else:
             found.notes.append("No queue was seen: the link may be faster.")
-        limit = least + FULL * (most - least)
+        limit = min_rtt_ns + FULL * (high_rtt_ns - min_rtt_ns)
         times = [time for time, _, _ in self.samples]
         random = 0
         for time in self.again.values():

@@ -90,7 +90,7 @@ impl Observations {
         }
         let trimmed = all - best.1 - worst.1;
         // with a window of two nothing remains
-        if self.median_rate() * settings.burst <= rate_of_worst || trimmed <= 1e-9 * all {
+        if self.median_rate() * settings.median_sending_rate_factor <= rate_of_worst || trimmed <= 1e-9 * all {
             return lost / all;
         }
         (lost - best.2 - worst.2) / trimmed

@@ -42,7 +42,7 @@ fn tenth_lost(from: u64, size: f64) -> Vec<PacketResult> {
 /// Config() in libwebrtc, without its two Newton steps and its smoothing of the sending rate by a hundredth.
 fn config() -> Settings {
     Settings {
-        ramp: 1.2,
+        rampup_factor: 1.2,
         candidates: vec![1.1, 1.0, 0.95],
         bias: 0.01,
         inherent_balance: 14e3,
@@ -52,7 +52,7 @@ fn config() -> Settings {
         instant_balance: 90e3,
         instant_offset: 0.1,
         weight: 0.98,
-        enough: 1,
+        min_observations: 1,
         increase: 1.5,
         ..Settings::default()
     }
@@ -60,7 +60,7 @@ fn config() -> Settings {
 
 /// ShortObservationConfig().
 fn short() -> Settings {
-    Settings { enough: 1, window: 2, ..Settings::default() }
+    Settings { min_observations: 1, window: 2, ..Settings::default() }
 }
 
 impl Loss {
@@ -189,8 +189,13 @@ fn after_a_hold_it_grows_by_a_fifth_of_what_comes_through() {
 
 #[test]
 fn the_delay_limits_again_when_losses_do_not() {
-    let settings =
-        Settings { candidates: vec![100.0, 1.0, 0.5], instant_balance: 10e6, increase: 100.0, wary: false, ..short() };
+    let settings = Settings {
+        candidates: vec![100.0, 1.0, 0.5],
+        instant_balance: 10e6,
+        increase: 100.0,
+        not_increase_if_inherent_loss_less: false,
+        ..short()
+    };
     let mut loss = started(settings.clone(), 600e3);
     loss.set_acknowledged(300e3);
     loss.feedback(&lost(0, 2), 600e3, false);
@@ -200,7 +205,7 @@ fn the_delay_limits_again_when_losses_do_not() {
         loss.feedback(&received(QUARTER * i), 600e3, false);
         assert_eq!(loss.state(), State::Delay);
     }
-    let mut loss = started(Settings { wary: true, ..settings }, 600e3);
+    let mut loss = started(Settings { not_increase_if_inherent_loss_less: true, ..settings }, 600e3);
     loss.feedback(&lost(0, 2), NONE, false);
     assert_eq!(loss.state(), State::Falling);
     loss.set_acknowledged(600e3);
@@ -209,7 +214,7 @@ fn the_delay_limits_again_when_losses_do_not() {
 }
 
 fn ramp() -> (Loss, f64) {
-    let settings = Settings { preference: 0.99, ramp: 1.2, instant_balance: 10e6, ..short() };
+    let settings = Settings { preference: 0.99, rampup_factor: 1.2, instant_balance: 10e6, ..short() };
     let mut loss = started(settings, 600e3);
     loss.set_acknowledged(300e3);
     loss.feedback(&lost(0, 2), 5e6, false);
@@ -263,7 +268,7 @@ fn losses_above_the_inherent_ones_forbid_growth() {
 /// A tenth is lost.
 #[test]
 fn the_preference_decides_between_high_and_low_rates() {
-    let mut loss = started(Settings { preference: 0.2, wary: false, ..short() }, 600e3);
+    let mut loss = started(Settings { preference: 0.2, not_increase_if_inherent_loss_less: false, ..short() }, 600e3);
     for i in 0..2 {
         loss.feedback(&tenth_lost(QUARTER * i, 15e3), 5e6, false);
     }
@@ -387,7 +392,7 @@ fn padding_makes_what_comes_through_a_candidate() {
 
 #[test]
 fn padding_lasts_its_time_unless_the_estimate_grows() {
-    let mut loss = started(Settings { padding: Span::from_secs(1), ramp: 2.0, ..short() }, 2.5e6);
+    let mut loss = started(Settings { padding: Span::from_secs(1), rampup_factor: 2.0, ..short() }, 2.5e6);
     loss.set_acknowledged(51e3);
     loss.feedback(&half_lost(0), NONE, false);
     assert_eq!(loss.state(), State::Falling);
@@ -407,7 +412,7 @@ fn without_padding_it_only_grows() {
 
 #[test]
 fn the_rate_held_is_no_less_than_what_comes_through() {
-    let mut loss = started(Settings { hold: 10, ..short() }, 2.5e6);
+    let mut loss = started(Settings { hold_factor: 10, ..short() }, 2.5e6);
     loss.feedback(&half_lost(0), NONE, false);
     assert_eq!(loss.state(), State::Falling);
     loss.set_acknowledged(1e6);

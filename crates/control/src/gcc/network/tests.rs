@@ -29,20 +29,20 @@ fn started(options: Options) -> NetworkController {
     network
 }
 
-fn orders(network: &mut NetworkController) -> Vec<f64> {
-    std::iter::from_fn(|| network.next_order()).map(|order| order.rate).collect()
+fn probe_rates(network: &mut NetworkController) -> Vec<f64> {
+    std::iter::from_fn(|| network.next_probe()).map(|probe| probe.rate).collect()
 }
 
 #[test]
 fn the_first_orders_are_three_and_six_times_the_start_up_to_the_maximum() {
     let mut network = started(OPTIONS);
     assert_eq!((network.target(), network.pacing()), (60e3, 150e3));
-    assert_eq!(orders(&mut network), [180e3, 300e3]);
+    assert_eq!(probe_rates(&mut network), [180e3, 300e3]);
     assert_eq!(network.padding(), 0.0);
     let mut network = started(Options { probing: false, ..OPTIONS });
-    assert_eq!(orders(&mut network), [0.0; 0]);
+    assert_eq!(probe_rates(&mut network), [0.0; 0]);
     let mut network = started(Options { allocated: 50e3, max_bitrate: 5e6, ..OPTIONS });
-    assert_eq!(orders(&mut network), [180e3, 360e3], "what the streams can use limits the next ones");
+    assert_eq!(probe_rates(&mut network), [180e3, 360e3], "what the streams can use limits the next ones");
 }
 
 /// 6 s with a packet of 1000 bytes each 50 ms; each is delayed by `later` ms more than the previous one.
@@ -69,22 +69,22 @@ fn the_delay_lowers_the_target() {
 
 /// Feedback on ten packets sent within 90 ms; the last arrives 10 ms before the feedback.
 fn feedback(network: &mut NetworkController, from: u64, lost: usize, cluster: Option<Cluster>) {
-    let told: Vec<PacketResult> = (0..10)
+    let results: Vec<PacketResult> = (0..10)
         .map(|i| {
             let arrived = (i >= lost).then(|| at(from + 10 * i as u64 + 50));
             PacketResult { cluster, ..PacketResult::new(at(from + 10 * i as u64), arrived, 1000.0) }
         })
         .collect();
-    network.feedback(&told, 0.0, at(from + 150));
+    network.feedback(&results, 0.0, at(from + 150));
 }
 
 #[test]
 fn a_probe_raises_the_target_at_once_and_is_followed_by_another() {
     let mut network = started(Options { max_bitrate: 10e6, ..OPTIONS });
-    orders(&mut network);
+    probe_rates(&mut network);
     feedback(&mut network, 0, 0, Some(Cluster { id: 2, packets: 5, bytes: 5000.0 }));
     assert!((network.target() - 800e3).abs() < 1.0, "9 packets in 90 ms: {}", network.target());
-    assert_eq!(orders(&mut network), [1.6e6]);
+    assert_eq!(probe_rates(&mut network), [1.6e6]);
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn a_probe_that_finds_little_is_not_believed_at_once() {
     assert!((through - 800e3).abs() < 1.0, "{through}");
     // packets of 200 bytes each 20 ms would give 80 kbit/s
     let cluster = Some(Cluster { id: 9, packets: 2, bytes: 100.0 });
-    let told: Vec<PacketResult> = (0..10)
+    let results: Vec<PacketResult> = (0..10)
         .map(|i| PacketResult { cluster, ..PacketResult::new(at(2000 + 20 * i), Some(at(2050 + 20 * i)), 200.0) })
         .collect();
-    network.feedback(&told, 0.0, at(2300));
+    network.feedback(&results, 0.0, at(2300));
     let limit = network.reading().0.unwrap() * PROBE_DROP_THROUGHPUT_FRACTION;
     assert!(network.target() >= limit.min(before) - 1.0, "{} of {before}", network.target());
 }
@@ -139,7 +139,7 @@ fn a_full_window_halves_what_the_encoder_gets_and_leaves_the_target() {
     }
     assert_eq!(network.target(), target);
     assert_eq!(network.encoding(), target / 2.0);
-    assert!(network.left() <= 30e3 / target + 1e-9);
+    assert!(network.pushback_ratio() <= 30e3 / target + 1e-9);
     let mut network = started(Options { pushback: false, ..OPTIONS });
     feedback(&mut network, 0, 0, None);
     for i in 0..100 {

@@ -12,8 +12,8 @@ struct Case {
     now: Time,
 }
 
-fn rates(orders: &[Order]) -> Vec<f64> {
-    orders.iter().map(|o| o.rate).collect()
+fn rates(clusters: &[ProbeClusterConfig]) -> Vec<f64> {
+    clusters.iter().map(|c| c.rate).collect()
 }
 
 /// A controller whose first probes are in progress.
@@ -25,8 +25,8 @@ fn case() -> Case {
 }
 
 impl Case {
-    fn set_rates(&mut self, start: f64, most: f64) -> Vec<f64> {
-        rates(&self.probes.set_rates(MIN_BITRATE, start, most, self.now))
+    fn set_rates(&mut self, start: f64, max_bitrate: f64) -> Vec<f64> {
+        rates(&self.probes.set_rates(MIN_BITRATE, start, max_bitrate, self.now))
     }
 
     fn estimate(&mut self, rate: f64) -> Vec<f64> {
@@ -61,10 +61,10 @@ const NONE: [f64; 0] = [];
 fn the_first_probes_wait_for_rates_and_the_network() {
     let mut probes = ProbeController::default();
     assert!(probes.set_rates(MIN_BITRATE, START, MAX_BITRATE, Time::ZERO).is_empty());
-    let orders = probes.set_available(true, Time::ZERO);
-    assert_eq!(rates(&orders), [900.0, 1800.0]);
-    assert_eq!(orders.iter().map(|o| (o.id, o.packets)).collect::<Vec<_>>(), [(1, 5), (2, 5)]);
-    assert!((orders[1].bytes - 1800.0 * 0.015 / 8.0).abs() < 1e-9, "15 ms");
+    let clusters = probes.set_available(true, Time::ZERO);
+    assert_eq!(rates(&clusters), [900.0, 1800.0]);
+    assert_eq!(clusters.iter().map(|c| (c.id, c.packets)).collect::<Vec<_>>(), [(1, 5), (2, 5)]);
+    assert!((clusters[1].bytes - 1800.0 * 0.015 / 8.0).abs() < 1e-9, "15 ms");
 
     let mut probes = ProbeController::default();
     assert!(probes.set_available(false, Time::ZERO).is_empty());

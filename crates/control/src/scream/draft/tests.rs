@@ -5,7 +5,7 @@ fn arrivals(count: usize, delay: f64, marked: usize) -> Vec<Fated> {
     (0..count).map(|i| Fated { size: 1000.0, arrival: Some((delay, i < marked)) }).collect()
 }
 
-fn tell(law: &mut Law, now: f64, packets: &[Fated], in_flight: f64) {
+fn give_feedback(law: &mut Law, now: f64, packets: &[Fated], in_flight: f64) {
     law.feedback(now, &Feedback { packets, rtt: Some(0.1), in_flight });
 }
 
@@ -13,7 +13,7 @@ fn tell(law: &mut Law, now: f64, packets: &[Fated], in_flight: f64) {
 fn at(window: f64, settings: Settings) -> Law {
     let mut law = Law::new(settings);
     law.sent(0, window);
-    tell(&mut law, 0.1, &arrivals(1, 0.05, 0), window);
+    give_feedback(&mut law, 0.1, &arrivals(1, 0.05, 0), window);
     law.window = window;
     law.rate_of_window();
     law
@@ -23,7 +23,7 @@ fn at(window: f64, settings: Settings) -> Law {
 fn the_window_grows_by_its_equations() {
     let mut law = Law::new(Settings::default());
     law.sent(0, 100_000.0);
-    tell(&mut law, 1.0, &arrivals(3, 0.05, 0), 0.0);
+    give_feedback(&mut law, 1.0, &arrivals(3, 0.05, 0), 0.0);
     // 3000 * 1000/3000 * 1 * 1 * (1 + 0.02 * 3 * (1 / (100 * 0.1)) * 1)
     assert_eq!(law.window, 3000.0 + (1000.0f64 * 1.006).trunc());
     // 8 * 4006 / 0.1 * (1 - (1000/4006 - 0.1)) * 1000/1020 / 1.2
@@ -37,7 +37,7 @@ fn the_window_grows_by_its_equations() {
 fn what_is_in_flight_bounds_it() {
     let mut law = Law::new(Settings::default());
     law.sent(0, 2000.0);
-    tell(&mut law, 1.0, &arrivals(3, 0.05, 0), 0.0);
+    give_feedback(&mut law, 1.0, &arrivals(3, 0.05, 0), 0.0);
     // 1000 + 1.5 * 2000 = 4000 < 4006
     assert_eq!(law.window, 3000.0);
 }
@@ -46,12 +46,12 @@ fn what_is_in_flight_bounds_it() {
 fn a_loss_takes_three_tenths_and_is_remembered() {
     let mut law = at(50_000.0, Settings::default());
     let lost = [Fated { size: 0.0, arrival: None }];
-    tell(&mut law, 1.0, &lost, 0.0);
+    give_feedback(&mut law, 1.0, &lost, 0.0);
     assert_eq!((law.window, law.inflection), (35_000.0, 50_000.0));
     // another loss within 25 ms waits until they have passed, and the inflection point stays
-    tell(&mut law, 1.01, &lost, 0.0);
+    give_feedback(&mut law, 1.01, &lost, 0.0);
     assert_eq!(law.window, 35_000.0);
-    tell(&mut law, 1.03, &[], 0.0);
+    give_feedback(&mut law, 1.03, &[], 0.0);
     assert_eq!((law.window, law.inflection), (24_500.0, 50_000.0));
 }
 
@@ -60,11 +60,11 @@ fn a_loss_below_the_threshold_does_not_count() {
     let mut law = at(50_000.0, Settings { loss_threshold: true, ..Settings::default() });
     let lost = [Fated { size: 0.0, arrival: None }];
     for i in 0..4 {
-        tell(&mut law, 1.0 + f64::from(i), &lost, 0.0);
+        give_feedback(&mut law, 1.0 + f64::from(i), &lost, 0.0);
         assert_eq!(law.window, 50_000.0, "{i}");
     }
     // 1 - (1 - 0.0025)^5 is above 1 %
-    tell(&mut law, 5.0, &lost, 0.0);
+    give_feedback(&mut law, 5.0, &lost, 0.0);
     assert_eq!(law.window, 35_000.0);
 }
 
@@ -72,10 +72,10 @@ fn a_loss_below_the_threshold_does_not_count() {
 fn a_classic_mark_takes_a_fifth_and_a_scalable_one_by_the_share() {
     let marked = [Fated { size: 0.0, arrival: Some((0.05, true)) }];
     let mut classic = at(50_000.0, Settings::default());
-    tell(&mut classic, 1.0, &marked, 0.0);
+    give_feedback(&mut classic, 1.0, &marked, 0.0);
     assert_eq!(classic.window, 40_000.0);
     let mut scalable = at(50_000.0, Settings { l4s: true, ..Settings::default() });
-    tell(&mut scalable, 1.0, &marked, 0.0);
+    give_feedback(&mut scalable, 1.0, &marked, 0.0);
     // alpha = 1/8, halved, over 0.1 s / 25 ms; the inflection point is far away
     assert_eq!((scalable.alpha, scalable.window), (0.125, (50_000.0 * (1.0 - 0.125 / 2.0 / 4.0f64)).trunc()));
 }
@@ -84,10 +84,10 @@ fn a_classic_mark_takes_a_fifth_and_a_scalable_one_by_the_share() {
 fn alpha_rises_fast_and_falls_slowly() {
     let mut law = Law::new(Settings { l4s: true, ..Settings::default() });
     for i in 0..200 {
-        tell(&mut law, 0.1 + 0.02 * f64::from(i), &arrivals(20, 0.05, 4), 20_000.0);
+        give_feedback(&mut law, 0.1 + 0.02 * f64::from(i), &arrivals(20, 0.05, 4), 20_000.0);
     }
     assert!((law.alpha - 0.2).abs() < 1e-6, "{}", law.alpha);
-    tell(&mut law, 10.0, &arrivals(20, 0.05, 0), 20_000.0);
+    give_feedback(&mut law, 10.0, &arrivals(20, 0.05, 0), 20_000.0);
     assert!((law.alpha - 0.2 * 127.0 / 128.0).abs() < 1e-6);
 }
 
@@ -98,16 +98,16 @@ fn delay_counts_from_half_of_its_target_on() {
     let mut now = 0.1;
     for mean in [0.01125, 0.0196875, 0.026015625] {
         now += 0.1;
-        tell(&mut law, now, &late, 0.0);
+        give_feedback(&mut law, now, &late, 0.0);
         assert!((law.delay_mean - mean).abs() < 1e-12);
         assert_eq!(law.window, 50_000.0);
     }
-    tell(&mut law, now + 0.1, &late, 0.0);
+    give_feedback(&mut law, now + 0.1, &late, 0.0);
     let alpha = (law.delay_mean - 0.03) / 0.03;
     assert!(alpha > 0.0);
     assert_eq!(law.window, (50_000.0 * (1.0 - alpha / 2.0 / 4.0)).trunc());
     // a lower delay is taken over at once
-    tell(&mut law, now + 0.2, &[Fated { size: 0.0, arrival: Some((0.05, false)) }], 0.0);
+    give_feedback(&mut law, now + 0.2, &[Fated { size: 0.0, arrival: Some((0.05, false)) }], 0.0);
     assert_eq!(law.delay_mean, 0.0);
 }
 
@@ -116,9 +116,9 @@ fn jitter_narrows_what_may_be_in_flight() {
     let mut law = at(50_000.0, Settings { reduce_jitter: true, ..Settings::default() });
     for i in 0..200 {
         let delay = if i % 2 == 0 { 0.05 } else { 0.07 };
-        tell(&mut law, 0.2 + 0.03 * f64::from(i), &[Fated { size: 0.0, arrival: Some((delay, false)) }], 0.0);
+        give_feedback(&mut law, 0.2 + 0.03 * f64::from(i), &[Fated { size: 0.0, arrival: Some((delay, false)) }], 0.0);
     }
-    assert_eq!((law.calm, law.allowed()), (0.0, 1.5 * law.window));
+    assert_eq!((law.ref_wnd_delay_scale, law.allowed()), (0.0, 1.5 * law.window));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn frames_that_wait_or_are_large_lower_the_target() {
     // the period is 0.02 + 0.9 (0.04 - 0.02) = 38 ms, and the first frame has waited 40 ms
     assert!((law.adjust - (0.040 - 0.038 / 4.0) / 0.038 / 16.0).abs() < 1e-9, "{}", law.adjust);
     let before = law.target;
-    tell(&mut law, 2.0, &[], 0.0);
+    give_feedback(&mut law, 2.0, &[], 0.0);
     assert!(law.target < 0.97 * before, "{} {before}", law.target);
     for i in 0..100 {
         law.frame(3.0 + 0.04 * f64::from(i), 1000);

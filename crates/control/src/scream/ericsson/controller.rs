@@ -117,13 +117,13 @@ impl Build for Ericsson {
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Ericsson {
-        let [min, start, max, least_window, loss, ecn, delay_target] = std::array::from_fn(|i| values[i] as f32);
+        let [min, start, max, min_ref_wnd, loss, ecn, delay_target] = std::array::from_fn(|i| values[i] as f32);
         let [pacing, adaptive_pacing, flight_headroom, increase, window_headroom] =
             std::array::from_fn(|i| values[8 + i] as f32);
         let on = |i: usize| values[i] == 1.0;
         let settings = Settings {
             window: (values[1] * 0.1 / 8.0) as i32,
-            min_ref_wnd: least_window as i32,
+            min_ref_wnd: min_ref_wnd as i32,
             min_rate: min,
             start_rate: start,
             max_rate: max.max(min),

@@ -99,7 +99,7 @@ impl Law {
             if delay < self.delay_mean { delay } else { (1.0 - DELAY_GAIN) * self.delay_mean + DELAY_GAIN * delay };
         let variation = (self.delay_high - self.delay_low).clamp(0.0, 2.0 * VARIATION);
         self.variation = (1.0 - VARIATION_GAIN) * self.variation + VARIATION_GAIN * variation;
-        self.calm = (1.0 - self.variation / VARIATION).clamp(0.0, 1.0);
+        self.latency_diff_cwnd_scale = (1.0 - self.variation / VARIATION).clamp(0.0, 1.0);
         self.delay_high *= 1.0 - EXTREMES_DECAY;
         self.delay_low = (1.0 - EXTREMES_DECAY) * self.delay_low + EXTREMES_DECAY * self.delay_high;
         self.policed *= 1.001;

@@ -21,10 +21,10 @@ const NEAR_MAX_RATE: f32 = 0.95;
 /// Multiple of the window that may be in flight while the delay varies.
 const MIN_HEADROOM: f32 = 1.5;
 /// The window moves slowly within 1/8 of the inflection point: the inverse of that share.
-const NEAR_INFLECTION: f32 = 8.0;
+const INFLECTION_PROXIMITY: f32 = 8.0;
 /// A target below this share of the receive rate has already been reduced; the window then falls by a quarter of the
 /// usual share.
-const FALLEN: f32 = 0.8;
+const UNDERSHOOT_THRESHOLD: f32 = 0.8;
 /// Factor of the window at a loss behind a policer.
 const POLICED_BETA: f32 = 0.95;
 /// Headers of RTP and UDP, in bytes.
@@ -40,11 +40,11 @@ impl Law {
             self.look_at_flight(now);
         }
         let ratio = self.mss() as f32 / self.window as f32;
-        self.headroom = MIN_HEADROOM + (self.settings.window_headroom - MIN_HEADROOM) * self.calm;
-        let near = (self.window - self.inflection) as f32 / self.inflection as f32 * NEAR_INFLECTION;
-        let near = (near * near).clamp(0.1, 1.0);
-        self.decrease(now, near);
-        self.increase(ratio, near);
+        self.headroom = MIN_HEADROOM + (self.settings.window_headroom - MIN_HEADROOM) * self.latency_diff_cwnd_scale;
+        let inflection_scale = (self.window - self.inflection) as f32 / self.inflection as f32 * INFLECTION_PROXIMITY;
+        let inflection_scale = (inflection_scale * inflection_scale).clamp(0.1, 1.0);
+        self.decrease(now, inflection_scale);
+        self.increase(ratio, inflection_scale);
         self.rate_of_window(ratio);
     }
 
@@ -78,7 +78,7 @@ impl Law {
         self.slow_since = now;
     }
 
-    fn decrease(&mut self, now: u32, near: f32) {
+    fn decrease(&mut self, now: u32, inflection_scale: f32) {
         if !(self.loss_event || self.mark_event || self.delay_event) {
             return;
         }
@@ -93,13 +93,13 @@ impl Law {
             self.loss_event = false;
         } else if self.mark_event {
             if self.settings.l4s {
-                self.fall_by_marks(now, near);
+                self.fall_by_marks(now, inflection_scale);
             } else {
                 self.fall_to(self.settings.ecn_beta * window);
             }
             (self.mark_event, self.delay_event) = (false, false);
         } else {
-            let mut share = self.fallen(self.virtual_alpha / 2.0);
+            let mut share = self.scale_undershoot(self.virtual_alpha / 2.0);
             if self.settings.faults.divided_twice {
                 share /= self.long_round_trip();
             }
@@ -115,15 +115,15 @@ impl Law {
     }
 
     /// The share to reduce by: a quarter of `share` if the target has already been reduced.
-    fn fallen(&self, share: f32) -> f32 {
-        if self.media.target < self.media.acked_rate * FALLEN { share * 0.25 } else { share }
+    fn scale_undershoot(&self, share: f32) -> f32 {
+        if self.media.target < self.media.acked_rate * UNDERSHOOT_THRESHOLD { share * 0.25 } else { share }
     }
 
-    fn fall_by_marks(&mut self, now: u32, near: f32) {
-        let mut share = self.fallen(self.alpha / 2.0) / self.long_round_trip();
+    fn fall_by_marks(&mut self, now: u32, inflection_scale: f32) {
+        let mut share = self.scale_undershoot(self.alpha / 2.0) / self.long_round_trip();
         if self.delay < self.settings.delay_target * 0.25 {
-            share *= near.max(0.25);
-            share *= self.calm.clamp(0.25, 1.0);
+            share *= inflection_scale.max(0.25);
+            share *= self.latency_diff_cwnd_scale.clamp(0.25, 1.0);
         }
         let long = LONG_AGO * self.rtt.max(VIRTUAL_RTT) * SECOND as f32;
         if now.wrapping_sub(self.congestion) as f32 > long {
@@ -132,14 +132,14 @@ impl Law {
         self.fall_to((1.0 - share) * self.window as f32);
     }
 
-    fn increase(&mut self, ratio: f32, near: f32) {
+    fn increase(&mut self, ratio: f32, inflection_scale: f32) {
         let mut increment = (self.acked - self.acked_marked) as f32 * ratio;
-        increment *= near.max(0.25);
+        increment *= inflection_scale.max(0.25);
         increment *= (self.rtt / VIRTUAL_RTT).min(1.0);
-        increment *= self.calm.clamp(0.1, 1.0);
+        increment *= self.latency_diff_cwnd_scale.clamp(0.1, 1.0);
         let share = self.settings.multiplicative_increase * self.window as f32 / self.mss() as f32;
         let share = (1.0 + f64::from(share)) as f32;
-        let share = 1.0 + (f64::from(share) - 1.0) * f64::from(self.post_congestion) * f64::from(near);
+        let share = 1.0 + (f64::from(share) - 1.0) * f64::from(self.post_congestion) * f64::from(inflection_scale);
         increment *= share as f32;
         let max = self.flight.max_bytes.max(self.flight.max_bytes_previous) as f32;
         let allowed = self.mss() as f32 + max * self.settings.flight_headroom;

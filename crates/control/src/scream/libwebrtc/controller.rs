@@ -167,7 +167,7 @@ impl MediaController for Libwebrtc {
         self.carrier.window(self.law.allowed() as f64)
     }
 
-    fn filling(&self) -> f64 {
+    fn padding_rate(&self) -> f64 {
         let target = self.law.target();
         if self.padding && self.pads && target < self.settings.max_rate { target as f64 / 8.0 } else { 0.0 }
     }

@@ -9,7 +9,7 @@ const LIMITED_GAIN: f64 = 1.0 / 128.0;
 const DELAY_GAIN: f64 = 1.0 / 4.0;
 /// Gain of the means of the minimum delay and of the spread, and the value that counts as high.
 const SPREAD_GAIN: f64 = 1.0 / 32.0;
-const MUCH: i64 = 10_000;
+const DELAY_THRESHOLD: i64 = 10_000;
 /// Delays are compared among packets sent within BURST of the last one, or within LONG_BURST if no gap exceeds GAP.
 const BURST: i64 = 25_000;
 const LONG_BURST: i64 = 50_000;
@@ -37,7 +37,7 @@ pub(super) struct Delay {
     /// The mean queueing delay.
     pub(super) mean: Option<i64>,
     min_queue_delay_avg: i64,
-    mean_spread: i64,
+    latency_difference_avg: i64,
 }
 
 impl Delay {
@@ -52,7 +52,7 @@ impl Delay {
             last: None,
             mean: None,
             min_queue_delay_avg: 0,
-            mean_spread: 0,
+            latency_difference_avg: 0,
         }
     }
 
@@ -75,7 +75,7 @@ impl Delay {
             _ => sample,
         });
         self.min_queue_delay_avg = averaged(self.min_queue_delay_avg, queueing);
-        self.mean_spread = averaged(self.mean_spread, high - low);
+        self.latency_difference_avg = averaged(self.latency_difference_avg, high - low);
         if self.slot_since.is_none_or(|since| now - since >= SLOT) {
             self.slots.rotate_right(1);
             self.slots[0] = self.current_min;
@@ -101,28 +101,28 @@ impl Delay {
     }
 
     /// From 0.1 to 1: how well queues drain within each feedback.
-    pub(super) fn calm(&self) -> f64 {
-        of_much(self.min_queue_delay_avg).clamp(0.1, 1.0)
+    pub(super) fn scale_due_to_avg_min_delay(&self) -> f64 {
+        scale_below_threshold(self.min_queue_delay_avg).clamp(0.1, 1.0)
     }
 
     /// The same from 0 to 1.
-    pub(super) fn calm_to_zero(&self) -> f64 {
-        of_much(self.min_queue_delay_avg).clamp(0.0, 1.0)
+    pub(super) fn scale_due_to_avg_min_delay_or_zero(&self) -> f64 {
+        scale_below_threshold(self.min_queue_delay_avg).clamp(0.0, 1.0)
     }
 
     /// From 0.1 to 1: how similar the delays of one feedback's packets are.
-    pub(super) fn even(&self) -> f64 {
-        of_much(self.mean_spread).clamp(0.1, 1.0)
+    pub(super) fn scale_due_to_latency_difference(&self) -> f64 {
+        scale_below_threshold(self.latency_difference_avg).clamp(0.1, 1.0)
     }
 }
 
-/// 0.1 at MUCH, 1 at a quarter of it.
-fn of_much(value: i64) -> f64 {
-    0.1 + scaled(MUCH - value, 1.2) as f64 / MUCH as f64
+/// 0.1 at DELAY_THRESHOLD, 1 at a quarter of it.
+fn scale_below_threshold(value: i64) -> f64 {
+    0.1 + scaled(DELAY_THRESHOLD - value, 1.2) as f64 / DELAY_THRESHOLD as f64
 }
 
 fn averaged(mean: i64, sample: i64) -> i64 {
-    scaled(mean, 1.0 - SPREAD_GAIN) + scaled(sample.min(2 * MUCH), SPREAD_GAIN)
+    scaled(mean, 1.0 - SPREAD_GAIN) + scaled(sample.min(2 * DELAY_THRESHOLD), SPREAD_GAIN)
 }
 
 /// The minimum and maximum one-way delay of the last burst; (0, 0) if no packet was received.

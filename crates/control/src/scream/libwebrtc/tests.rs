@@ -14,7 +14,7 @@ fn mark(packet: &mut Fated) {
     packet.arrival.as_mut().unwrap().marked = true;
 }
 
-fn tell(law: &mut Law, now: i64, packets: &[Fated], in_flight: i64) {
+fn give_feedback(law: &mut Law, now: i64, packets: &[Fated], in_flight: i64) {
     law.feedback(now, &Feedback { packets, held: 0, in_flight });
 }
 
@@ -25,18 +25,18 @@ fn law() -> Law {
 #[test]
 fn a_short_round_trip_lets_the_window_grow_less() {
     let (mut long, mut short) = (law(), law());
-    tell(&mut long, 0, &packets(0, 100 * MS, 20), 20_000);
-    tell(&mut short, 0, &packets(0, MS, 20), 20_000);
+    give_feedback(&mut long, 0, &packets(0, 100 * MS, 20), 20_000);
+    give_feedback(&mut short, 0, &packets(0, MS, 20), 20_000);
     assert!(long.window > short.window);
 }
 
 #[test]
 fn a_mark_lets_the_window_grow_less() {
     let (mut without, mut with) = (law(), law());
-    let mut told = packets(0, 10 * MS, 20);
-    tell(&mut without, 0, &told, 20_000);
-    mark(&mut told[0]);
-    tell(&mut with, 0, &told, 20_000);
+    let mut reported = packets(0, 10 * MS, 20);
+    give_feedback(&mut without, 0, &reported, 20_000);
+    mark(&mut reported[0]);
+    give_feedback(&mut with, 0, &reported, 20_000);
     assert!(without.window > with.window);
 }
 
@@ -45,9 +45,9 @@ fn the_window_grows_to_what_is_in_flight() {
     // also with the packet size at the time when the test was written
     for mss in [1280, 1000] {
         let mut law = Law::new(Settings { mss, ..Settings::default() });
-        let told = packets(0, 10 * MS, 20);
+        let reported = packets(0, 10 * MS, 20);
         for now in (0..2000 * MS).step_by(25_000) {
-            tell(&mut law, now, &told, 10_000);
+            give_feedback(&mut law, now, &reported, 10_000);
         }
         assert_eq!(law.window, 11_000 + mss);
     }
@@ -56,11 +56,11 @@ fn the_window_grows_to_what_is_in_flight() {
 #[test]
 fn the_share_of_marks_is_found() {
     let mut law = law();
-    let mut told = packets(0, 10 * MS, 20);
-    told[..4].iter_mut().for_each(mark);
+    let mut reported = packets(0, 10 * MS, 20);
+    reported[..4].iter_mut().for_each(mark);
     let mut before = 0.0;
     for now in (0..2000 * MS).step_by(25_000) {
-        tell(&mut law, now, &told, 20_000);
+        give_feedback(&mut law, now, &reported, 20_000);
         assert!(law.alpha > before);
         before = law.alpha;
     }
@@ -70,13 +70,13 @@ fn the_share_of_marks_is_found() {
 #[test]
 fn three_round_trips_of_losses_let_the_window_fall() {
     let mut law = law();
-    tell(&mut law, 0, &packets(0, 10 * MS, 20), 20_000);
+    give_feedback(&mut law, 0, &packets(0, 10 * MS, 20), 20_000);
     let before = law.window;
     for i in 1..4 {
         let now = i * 25 * MS;
-        let mut told = packets(now, 10 * MS, 5);
-        told[3].arrival = None;
-        tell(&mut law, now, &told, 5000);
+        let mut reported = packets(now, 10 * MS, 5);
+        reported[3].arrival = None;
+        give_feedback(&mut law, now, &reported, 5000);
     }
     assert!(law.window < before);
 }
@@ -84,13 +84,13 @@ fn three_round_trips_of_losses_let_the_window_fall() {
 #[test]
 fn losses_become_congestion_by_thirds_and_cease_by_halves() {
     let mut losses = Losses::new(25 * MS);
-    let came = packets(0, 25 * MS, 1)[0];
-    let lost = Fated { arrival: None, ..came };
+    let received = packets(0, 25 * MS, 1)[0];
+    let lost = Fated { arrival: None, ..received };
     for (i, (with, level)) in
         [(true, 1.0 / 3.0), (true, 2.0 / 3.0), (true, 1.0), (false, 0.5), (true, 5.0 / 6.0)].into_iter().enumerate()
     {
-        let told = if with { vec![came, lost] } else { vec![came] };
-        assert_eq!(losses.update(25 * MS * i as i64, &told, 25 * MS), with);
+        let reported = if with { vec![received, lost] } else { vec![received] };
+        assert_eq!(losses.update(25 * MS * i as i64, &reported, 25 * MS), with);
         assert!((losses.level - level).abs() < 1e-3, "{i}: {}", losses.level);
         assert_eq!(losses.is_congestion(), i == 2);
     }
@@ -100,9 +100,9 @@ fn losses_become_congestion_by_thirds_and_cease_by_halves() {
 fn feed(delay: &mut Delay, now: &mut i64, queueing: &[i64], times: usize) {
     for _ in 0..times {
         *now += 10 * MS;
-        let came = |q: &i64| Some(Arrival { sent: *now - 100 * MS - q, at: *now, marked: false });
-        let told: Vec<Fated> = queueing.iter().map(|q| Fated { size: 1000, arrival: came(q) }).collect();
-        delay.update(*now, &told, 100 * MS, false);
+        let arrival = |q: &i64| Some(Arrival { sent: *now - 100 * MS - q, at: *now, marked: false });
+        let reported: Vec<Fated> = queueing.iter().map(|q| Fated { size: 1000, arrival: arrival(q) }).collect();
+        delay.update(*now, &reported, 100 * MS, false);
     }
 }
 
@@ -111,10 +111,14 @@ fn the_mean_of_the_least_delay_scales_as_its_own_test_has_it() {
     let (mut delay, mut now) = (Delay::new(60 * MS), 0);
     assert_eq!(delay.mean, None);
     feed(&mut delay, &mut now, &[0], 100);
-    assert_eq!(delay.calm(), 1.0);
+    assert_eq!(delay.scale_due_to_avg_min_delay(), 1.0);
     for (queueing, scale) in [(20 * MS, 0.1), (5 * MS, 0.7), (2500, 1.0)] {
         feed(&mut delay, &mut now, &[queueing], 250);
-        assert!((delay.calm() - scale).abs() < 0.01, "{queueing}: {}", delay.calm());
+        assert!(
+            (delay.scale_due_to_avg_min_delay() - scale).abs() < 0.01,
+            "{queueing}: {}",
+            delay.scale_due_to_avg_min_delay()
+        );
     }
 }
 
@@ -122,10 +126,14 @@ fn the_mean_of_the_least_delay_scales_as_its_own_test_has_it() {
 fn the_spread_of_delay_scales_as_its_own_test_has_it() {
     let (mut delay, mut now) = (Delay::new(60 * MS), 0);
     feed(&mut delay, &mut now, &[0, 0], 100);
-    assert_eq!(delay.even(), 1.0);
+    assert_eq!(delay.scale_due_to_latency_difference(), 1.0);
     for (spread, scale) in [(20 * MS, 0.1), (5 * MS, 0.7), (2500, 1.0)] {
         feed(&mut delay, &mut now, &[0, spread], 250);
-        assert!((delay.even() - scale).abs() < 0.01, "{spread}: {}", delay.even());
+        assert!(
+            (delay.scale_due_to_latency_difference() - scale).abs() < 0.01,
+            "{spread}: {}",
+            delay.scale_due_to_latency_difference()
+        );
     }
 }
 
@@ -134,11 +142,11 @@ fn packets_of_different_bursts_are_not_compared() {
     let (mut delay, mut now) = (Delay::new(60 * MS), 0);
     for _ in 0..10 {
         now += 100 * MS;
-        let came = |sent, at| Fated { size: 1000, arrival: Some(Arrival { sent, at, marked: false }) };
-        let told = [came(now - 150 * MS, now - 50 * MS), came(now - 50 * MS, now)];
-        delay.update(now, &told, 50 * MS, false);
+        let packet = |sent, at| Fated { size: 1000, arrival: Some(Arrival { sent, at, marked: false }) };
+        let reported = [packet(now - 150 * MS, now - 50 * MS), packet(now - 50 * MS, now)];
+        delay.update(now, &reported, 50 * MS, false);
     }
-    assert_eq!(delay.even(), 1.0);
+    assert_eq!(delay.scale_due_to_latency_difference(), 1.0);
 }
 
 #[test]
@@ -147,10 +155,10 @@ fn the_round_trip_of_a_limited_application_moves_slowly() {
         [(200, 100, false, 187.5), (200, 100, true, 199.2), (100, 200, false, 112.5), (100, 200, true, 100.8)]
     {
         let mut delay = Delay::new(60 * MS);
-        let told = packets(0, 50 * MS, 1);
-        delay.update(0, &told, first * MS, false);
+        let reported = packets(0, 50 * MS, 1);
+        delay.update(0, &reported, first * MS, false);
         assert_eq!(delay.rtt, first * MS);
-        delay.update(100 * MS, &told, second * MS, limited);
+        delay.update(100 * MS, &reported, second * MS, limited);
         assert!((delay.rtt as f64 / 1000.0 - mean).abs() < 0.1, "{}", delay.rtt);
     }
 }
@@ -183,11 +191,11 @@ impl Link {
                 self.out.push_back(Arrival { sent: self.now, at: self.free + self.delay, marked: false });
                 sent(self.out.len() as i64 * self.size);
             }
-            let due = |came: &Arrival| self.now - came.at >= self.delay;
+            let due = |arrival: &Arrival| self.now - arrival.at >= self.delay;
             if self.now - self.fed_back >= 25 * MS && self.out.front().is_some_and(due) {
-                let count = self.out.iter().take_while(|came| due(came)).count();
+                let count = self.out.iter().take_while(|arrival| due(arrival)).count();
                 let packets: Vec<Fated> =
-                    self.out.drain(..count).map(|came| Fated { size: self.size, arrival: Some(came) }).collect();
+                    self.out.drain(..count).map(|arrival| Fated { size: self.size, arrival: Some(arrival) }).collect();
                 let last = packets.last().and_then(|p| p.arrival).unwrap();
                 self.fed_back = self.now;
                 return (packets, self.now - last.at - self.delay, self.out.len() as i64 * self.size);
@@ -215,16 +223,16 @@ fn a_wide_link_is_used_up_to_the_greatest_rate() {
 fn delay_alone_bounds_the_rate_on_2_mbit_s() {
     let mut law = law();
     let mut link = Link::new(2_000_000, 255, 10 * MS);
-    let (mut rate, mut least, mut most, mut longest) = (100_000, i64::MAX, 0, 0);
+    let (mut rate, mut min_rate, mut max_rate, mut max_delay) = (100_000, i64::MAX, 0, 0);
     while link.now < 15_000 * MS {
         let (packets, held, in_flight) = link.next(rate, |in_flight| law.sent(in_flight));
         law.feedback(link.now, &Feedback { packets: &packets, held, in_flight });
         rate = law.target();
         if link.now > 10_000 * MS {
-            (least, most, longest) = (least.min(rate), most.max(rate), longest.max(law.delays().0));
+            (min_rate, max_rate, max_delay) = (min_rate.min(rate), max_rate.max(rate), max_delay.max(law.delays().0));
         }
     }
-    assert!(least > 1_500_000 && most < 2_500_000 && longest < 80 * MS, "{least} {most} {longest}");
+    assert!(min_rate > 1_500_000 && max_rate < 2_500_000 && max_delay < 80 * MS, "{min_rate} {max_rate} {max_delay}");
 }
 
 #[test]

@@ -116,36 +116,37 @@ fn how_far_the_bins_reach_back() {
     }
 }
 
-/// A sender that doubles its window each round trip of 100 ms; at most `most` segments are delivered per round trip.
-fn grown(most: u32) -> (Vec<Verdict>, f64) {
+/// A sender that doubles its window each round trip of 100 ms; at most `max_delivered` segments are delivered per round
+/// trip.
+fn grown(max_delivered: u32) -> (Vec<Verdict>, f64) {
     let mut search = Search::default();
-    let (mut acked, mut next, mut window, mut told) = (1, 11, 10.0, Vec::new());
+    let (mut acked, mut next, mut window, mut verdicts) = (1, 11, 10.0, Vec::new());
     for ms in (100..10_000).step_by(5) {
         let round = (ms - 100) / 100;
-        let delivered = (10_u32 << round.min(20)).min(most) / 20;
+        let delivered = (10_u32 << round.min(20)).min(max_delivered) / 20;
         acked = (acked + delivered).min(next);
         match search.on_ack(RTT, window, &path(at(ms), acked, next)) {
-            Verdict::On => window += f64::from(delivered),
+            Verdict::Continue => window += f64::from(delivered),
             verdict @ (Verdict::Leave | Verdict::LeaveAt(_)) => {
-                told.push(verdict);
-                return (told, window);
+                verdicts.push(verdict);
+                return (verdicts, window);
             }
             verdict @ Verdict::Drain(to) => {
-                told.push(verdict);
+                verdicts.push(verdict);
                 window = to;
             }
         }
         next = next.max(acked + window as u32);
     }
-    (told, window)
+    (verdicts, window)
 }
 
 /// Section 3.3: the queue drains, with one segment sent per three acknowledged, to what a round trip of the path
 /// delivers.
 #[test]
 fn it_leaves_where_the_path_is_full() {
-    let (told, window) = grown(1280);
-    let Some((Verdict::LeaveAt(target), drained)) = told.split_last() else { panic!("{told:?}") };
+    let (verdicts, window) = grown(1280);
+    let Some((Verdict::LeaveAt(target), drained)) = verdicts.split_last() else { panic!("{verdicts:?}") };
     // 1280 per round trip; three whole bins are 105 ms
     assert!((1280.0..=1280.0 * 1.05 + 64.0).contains(target), "{target}");
     assert!(drained.len() > 10 && window > *target, "{} steps, from {window}", drained.len());
@@ -160,7 +161,7 @@ fn it_leaves_where_the_path_is_full() {
 /// to drain with the next acknowledgement. At least an initial window of ten segments is left.
 #[test]
 fn it_leaves_at_once_where_nothing_is_to_drain() {
-    for (window, verdict, drains) in [(300.0, Verdict::Leave, false), (301.0, Verdict::On, true)] {
+    for (window, verdict, drains) in [(300.0, Verdict::Leave, false), (301.0, Verdict::Continue, true)] {
         let mut search = Search { bins: Some(filled(20, |i| 100 * i as u32, |i| 300 * i as u32)), drain: None };
         assert_eq!(search.on_ack(RTT, window, &path(at(735), 2100, 6300)), verdict, "{window}");
         assert_eq!(search.is_draining(), drains, "{window}");

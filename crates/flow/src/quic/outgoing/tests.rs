@@ -86,9 +86,9 @@ fn pieces_end_where_frames_do() {
     outgoing.write_frame(place, 150, (Stamp(7), Time::NEVER), true, false);
     outgoing.write_frame(place, 30, (Stamp(8), Time::NEVER), false, true);
     let pieces: Vec<StreamPiece> = (0..3).map(|_| outgoing.take(104).unwrap().piece).collect();
-    let told: Vec<_> = pieces.iter().map(|p| (p.offset, p.length, p.captured.0, p.key, p.last, p.fin)).collect();
+    let written: Vec<_> = pieces.iter().map(|p| (p.offset, p.length, p.captured.0, p.key, p.last, p.fin)).collect();
     assert_eq!(
-        told,
+        written,
         [(0, 102, 7, true, false, false), (102, 48, 7, true, true, false), (150, 30, 8, false, true, true)]
     );
     outgoing.lost(&pieces[1]);

@@ -16,9 +16,9 @@ fn an_answer_is_never_more_than_three_times_what_came() {
         world.fate = Box::new(move |_, ahead, _| (!ahead || std::mem::take(&mut first)).then_some(Span::ZERO));
         world.begin(5000);
         world.run(ms(5000));
-        let came = payload(&world.log[0].2);
+        let received = payload(&world.log[0].2);
         let left: u64 = world.log.iter().filter(|(_, ahead, _)| !ahead).map(|(.., segment)| payload(segment)).sum();
-        assert!(left > 2 * came && left <= 3 * came, "{handshake:?}: {left} of {came}");
+        assert!(left > 2 * received && left <= 3 * received, "{handshake:?}: {left} of {received}");
         world.fate = Box::new(|_, _, _| Some(Span::ZERO));
         world.run(ms(60_000));
         assert!(world.sender.acked_all(), "{handshake:?}: it goes on when the path is there again");
@@ -135,15 +135,15 @@ fn an_end_that_was_not_heard_of_is_told_again() {
 }
 
 /// A client that sends requests; returns the world.
-fn asking() -> World {
+fn client_world() -> World {
     let mut world = World::new("newreno", &QuicConfig { request: Some(100), ..config("newreno") });
     world.with_sender(|sender, now, out| sender.start(now, out));
-    world.asks(true);
+    world.request(true);
     world
 }
 
 impl World {
-    fn asks(&mut self, fresh: bool) {
+    fn request(&mut self, fresh: bool) {
         let mut out = Vec::new();
         self.receiver.request(fresh, self.now, &mut out);
         self.takes(out, false);
@@ -153,13 +153,13 @@ impl World {
 /// RFC 9002 section 6.2.1: a client with nothing in flight sends no probes, however long its server takes to answer.
 #[test]
 fn who_waits_for_an_answer_does_not_probe() {
-    let mut world = asking();
+    let mut world = client_world();
     world.run(ms(400));
-    world.asks(false);
+    world.request(false);
     world.run(ms(1000));
-    let asked = world.log.iter().filter(|(_, ahead, _)| !ahead).count();
+    let requests = world.log.iter().filter(|(_, ahead, _)| !ahead).count();
     world.run(ms(60_000));
-    assert_eq!(world.log.iter().filter(|(_, ahead, _)| !ahead).count(), asked);
+    assert_eq!(world.log.iter().filter(|(_, ahead, _)| !ahead).count(), requests);
     world.with_sender(|sender, now, out| {
         for _ in 0..2 {
             let request = sender.take_request().expect("a request");
@@ -173,14 +173,14 @@ fn who_waits_for_an_answer_does_not_probe() {
 /// A server that has stopped also closes connections that a client opens later.
 #[test]
 fn a_server_that_has_stopped_closes_what_is_opened() {
-    let mut world = asking();
+    let mut world = client_world();
     world.run(ms(400));
     world.with_sender(|sender, now, out| {
         sender.stop();
         sender.on_timer(now, out);
     });
     world.run(ms(1000));
-    world.asks(true);
+    world.request(true);
     world.run(ms(60_000));
     assert_eq!(world.receiver.connection.phase, crate::quic::connection::Phase::Closed);
     assert_eq!((world.sender.next_wake(), world.receiver.next_wake()), (Time::NEVER, Time::NEVER), "and none goes on");
@@ -213,8 +213,8 @@ fn a_stream_that_stays_open_leaves_room_for_others() {
             });
         }
         world.run(ms(5000));
-        let came = world.receiver.take_track(max_streams as u8 - 1);
-        assert_eq!(came.objects.len(), 20, "{max_streams}");
+        let arrivals = world.receiver.take_track(max_streams as u8 - 1);
+        assert_eq!(arrivals.objects.len(), 20, "{max_streams}");
     }
 }
 
@@ -285,9 +285,10 @@ fn the_idle_timer_begins_anew_with_the_first_sent_after_something_came() {
     }
     let left =
         |ahead: bool| world.log.iter().filter(move |entry| entry.1 == ahead && entry.0 <= ms(300)).map(|entry| entry.0);
-    let heard = left(false).next_back().unwrap() + Span::from_millis(20);
-    assert!(left(true).next_back().unwrap() < heard, "data were in flight when the last came");
-    let probe = world.log.iter().filter(|entry| entry.1).map(|entry| entry.0).find(|left| *left > heard).unwrap();
+    let last_arrival = left(false).next_back().unwrap() + Span::from_millis(20);
+    assert!(left(true).next_back().unwrap() < last_arrival, "data were in flight when the last came");
+    let probe =
+        world.log.iter().filter(|entry| entry.1).map(|entry| entry.0).find(|left| *left > last_arrival).unwrap();
     let due = probe + Span::from_secs(2);
     assert!(world.now >= due && world.now <= due + Span::from_millis(1), "{:?}, {probe:?}", world.now);
 }

@@ -33,10 +33,10 @@ pub(super) struct Leaps {
 
 impl Leaps {
     /// Records a packet and the source's verdict on it; `before`: the source's losses and its highest number before it.
-    pub fn heard(&mut self, now: Time, data: &RtpData, before: (i32, u32), verdict: Verdict) {
+    pub fn on_packet(&mut self, now: Time, data: &RtpData, before: (i32, u32), verdict: Verdict) {
         match verdict {
             Verdict::Stray => self.strays = self.strays.saturating_add(1),
-            Verdict::Anew => {
+            Verdict::Restarted => {
                 self.lost += i64::from(before.0);
                 match self.missing(now, data, before.1 as u16) {
                     Some(missing) => self.lost += missing,
@@ -86,6 +86,6 @@ impl Leaps {
 pub(super) fn update(source: &mut RtpSource, leaps: &mut Leaps, now: Time, data: &RtpData) -> Verdict {
     let before = (source.lost(), source.extended_highest());
     let verdict = source.update(data.sequence);
-    leaps.heard(now, data, before, verdict);
+    leaps.on_packet(now, data, before, verdict);
     verdict
 }

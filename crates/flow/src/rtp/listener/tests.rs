@@ -39,8 +39,8 @@ fn data(ssrc: u32, sequence: u16, transport: Option<u16>) -> RtpData {
 
 /// Receives a packet with 1000 bytes of payload and 40 of headers.
 fn comes(listener: &mut RtpListener, now: Time, data: RtpData, out: &mut Sent) {
-    let heard = Heard { data: &data, size: 1040, payload: 1000, flags: Flags::NONE };
-    listener.on_data(now, heard, out);
+    let packet = ReceivedPacket { data: &data, size: 1040, payload: 1000, flags: Flags::NONE };
+    listener.on_data(now, packet, out);
 }
 
 /// Advances the time to `to`.
@@ -84,9 +84,9 @@ fn transport_wide_numbers_run_over_all_streams() {
         }
     }
     pass(&mut listener, ms(1100), &mut out);
-    let told: Vec<_> = out.0.iter().flat_map(|(_, report)| &report.transport).collect();
-    assert_eq!(told[0].base, 65_530);
-    let (all, missing) = told.iter().fold((0, 0), |(all, missing), feedback| {
+    let feedback: Vec<_> = out.0.iter().flat_map(|(_, report)| &report.transport).collect();
+    assert_eq!(feedback[0].base, 65_530);
+    let (all, missing) = feedback.iter().fold((0, 0), |(all, missing), feedback| {
         (all + feedback.packets.len(), missing + feedback.packets.iter().filter(|p| p.is_none()).count())
     });
     assert_eq!((all, missing), (100, 1));
@@ -110,17 +110,17 @@ fn what_goes_back_is_a_twentieth_of_what_came() {
     for format in [FeedbackFormat::Transport, FeedbackFormat::Rfc8888] {
         let (mut listener, mut out) = (listener(Some(format)), Sent::default());
         // packets of 60 bytes on the wire, as for narrowband audio
-        let (mut came, mut first) = (0, None);
+        let (mut received, mut first) = (0, None);
         for k in 0..5000_u16 {
             let now = ms(u64::from(k) * 20);
             pass(&mut listener, now, &mut out);
             let data = data(1, k, Some(k));
-            listener.on_data(now, Heard { data: &data, size: 60, payload: 20, flags: Flags::NONE }, &mut out);
-            came += 60;
+            listener.on_data(now, ReceivedPacket { data: &data, size: 60, payload: 20, flags: Flags::NONE }, &mut out);
+            received += 60;
             let sent: u64 = out.0.iter().map(|(size, _)| u64::from(*size)).sum();
             // the bytes received cover all reports but the last
             let last = out.0.last().map_or(0, |(size, _)| u64::from(*size));
-            assert!((sent - last) as f64 <= SHARE * f64::from(came), "{k}: {sent} of {came}");
+            assert!((sent - last) as f64 <= SHARE * f64::from(received), "{k}: {sent} of {received}");
             first = first.or((sent > 0).then_some(k));
         }
         assert!(first.is_some_and(|first| first >= 1), "not before the second packet");
@@ -192,7 +192,7 @@ fn a_bye_ends_its_stream_alone() {
         if k == 50 {
             comes(&mut listener, now, data(3, 0, None), &mut out);
         }
-        let left: Vec<_> = listener.streams().iter().map(HeardStream::has_left).collect();
+        let left: Vec<_> = listener.streams().iter().map(ReceivedStream::has_left).collect();
         match k {
             120 => assert_eq!((left, listener.has_left()), (vec![true, false, false], false)),
             // packets that arrive for a while may have been in flight
@@ -258,7 +258,7 @@ fn streams_beyond_a_reports_blocks_are_not_heard() {
             comes(&mut listener, ms(u64::from(k) * 300), data(ssrc, k, None), &mut out);
         }
     }
-    assert_eq!((listener.streams().len(), listener.beyond()), (MOST_STREAMS, 4 * 9));
+    assert_eq!((listener.streams().len(), listener.beyond()), (MAX_STREAMS, 4 * 9));
     pass(&mut listener, Time::ZERO + Span::from_secs(20), &mut out);
-    assert_eq!(out.0[0].1.reports.len(), MOST_STREAMS);
+    assert_eq!(out.0[0].1.reports.len(), MAX_STREAMS);
 }

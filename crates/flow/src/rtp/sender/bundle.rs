@@ -13,17 +13,17 @@ use paceline_control::{Controller, MediaController, RtpEvent, SentPacket};
 use paceline_units::{Rate, Size, Span, Time};
 
 /// Maximum number of streams that a leader leads; streams beyond get no turn.
-const MOST_STREAMS: usize = 4096;
+const MAX_STREAMS: usize = 4096;
 
 /// Classes of packets, in order of priority.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
     /// Audio.
-    Sound,
+    Audio,
     /// A retransmission.
-    Again,
+    Retransmission,
     /// Video.
-    Picture,
+    Video,
 }
 
 /// The queue of a stream.
@@ -77,7 +77,7 @@ pub(super) struct Bundle {
     /// The host's interface accepts no audio before this time.
     pub(super) full: Time,
     /// The queues of the other streams are to be discarded.
-    pub(super) thrown: bool,
+    pub(super) discarded: bool,
 }
 
 /// The state of a stream led by another.
@@ -102,7 +102,7 @@ impl Led {
 
 impl Bundle {
     fn new() -> Bundle {
-        Bundle { others: Vec::new(), last: 0, turn: None, full: Time::ZERO, thrown: false }
+        Bundle { others: Vec::new(), last: 0, turn: None, full: Time::ZERO, discarded: false }
     }
 
     /// The class of the next packet, and the place of its stream; `own`: the leader's next packet.
@@ -143,16 +143,16 @@ impl RtpSender {
     /// The class of its own next packet.
     fn own_class(&self) -> Option<Class> {
         if self.history.waits() {
-            return Some(Class::Again);
+            return Some(Class::Retransmission);
         }
-        let fresh = if self.config.sound { Class::Sound } else { Class::Picture };
+        let fresh = if self.config.sound { Class::Audio } else { Class::Video };
         self.supply.is_left().then_some(fresh)
     }
 
     /// For a leader: whether the next packet of the bundle is audio, and so waits for nothing.
     pub(super) fn is_sound_next(&self) -> bool {
         let Some(bundle) = &self.bundle else { return false };
-        matches!(bundle.next(self.own_class()), Some((Class::Sound, _)))
+        matches!(bundle.next(self.own_class()), Some((Class::Audio, _)))
     }
 
     /// For a leader: hands the turn to another stream if the next packet is that stream's; returns whether it did.
@@ -179,9 +179,9 @@ impl RtpSender {
     }
 
     /// For a leader: whether a discard of the queues that it leads was requested since the last call
-    /// ([`RtpSender::throw_away`]).
-    pub fn take_thrown_of_others(&mut self) -> bool {
-        self.bundle.as_mut().is_some_and(|bundle| core::mem::take(&mut bundle.thrown))
+    /// ([`RtpSender::discard_queue`]).
+    pub fn take_discarded_of_others(&mut self) -> bool {
+        self.bundle.as_mut().is_some_and(|bundle| core::mem::take(&mut bundle.discarded))
     }
 
     /// For a leader: sets the queue of the stream at this place, from 0 on, among those that it leads.
@@ -193,12 +193,12 @@ impl RtpSender {
     fn note_others(&mut self, place: usize, waiting: Waiting, now: Time) {
         let bundle = self.bundle.get_or_insert_with(|| Box::new(Bundle::new()));
         if place >= bundle.others.len() {
-            bundle.others.resize(place.min(MOST_STREAMS) + 1, Waiting::NOTHING);
+            bundle.others.resize(place.min(MAX_STREAMS) + 1, Waiting::NOTHING);
         }
         let Some(other) = bundle.others.get_mut(place) else { return };
         let frames = waiting.written.saturating_sub(other.written);
         *other = waiting;
-        if frames > 0 && self.started && self.config.settings.tells_sending {
+        if frames > 0 && self.started && self.config.settings.report_sent {
             self.controller.on_feedback(&RtpEvent::Frame { size: Size::from_bytes(frames) }, &self.path(now));
             self.heed_discard();
         }
@@ -274,16 +274,16 @@ mod tests {
 
     #[test]
     fn sound_goes_first_then_what_is_sent_again_then_pictures() {
-        use Class::{Again, Picture, Sound};
-        assert_eq!(served(Some(Picture), &[Some(Again), Some(Sound)], 2), [2, 2]);
-        assert_eq!(served(Some(Picture), &[Some(Again), None], 2), [1, 1]);
-        assert_eq!(served(Some(Sound), &[Some(Again), Some(Picture)], 2), [0, 0]);
+        use Class::{Audio, Retransmission, Video};
+        assert_eq!(served(Some(Video), &[Some(Retransmission), Some(Audio)], 2), [2, 2]);
+        assert_eq!(served(Some(Video), &[Some(Retransmission), None], 2), [1, 1]);
+        assert_eq!(served(Some(Audio), &[Some(Retransmission), Some(Video)], 2), [0, 0]);
         assert_eq!(served(None, &[None, None], 1), [0usize; 0]);
     }
 
     #[test]
     fn streams_of_a_kind_take_turns() {
-        let picture = Some(Class::Picture);
+        let picture = Some(Class::Video);
         assert_eq!(served(picture, &[picture, picture], 6), [1, 2, 0, 1, 2, 0]);
         assert_eq!(served(None, &[picture, None, picture], 4), [1, 3, 1, 3]);
     }

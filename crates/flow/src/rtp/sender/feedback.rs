@@ -2,8 +2,8 @@
 
 use super::RtpSender;
 use crate::Transmit;
-use crate::rtp::sent::Told;
-use paceline_control::{Arrivals, Controller, Fate, Interval, PacketFate, RtpEvent, RtpFeedback, RtpReport};
+use crate::rtp::sent::Feedback;
+use paceline_control::{Arrivals, Controller, Fate, Interval, PacketResult, RtpEvent, RtpFeedback, RtpReport};
 use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Ntp, Packet};
 use paceline_units::{Ratio, Size, Span, Time};
@@ -12,7 +12,7 @@ use paceline_units::{Ratio, Size, Span, Time};
 const FIRST_ROUND_TRIP: Span = Span::from_secs(2);
 
 /// The minimum round-trip time: the resolution of LSR and DLSR.
-const LEAST_RTT: Span = Span(15_259);
+const MIN_RTT: Span = Span(15_259);
 
 impl RtpSender {
     /// Processes a report of the receiver. Information on packets that an earlier report covered, and on unknown sender
@@ -27,15 +27,15 @@ impl RtpSender {
         self.session.answered = report.bye.is_none();
         self.members(now);
         if !report.repair.is_empty() {
-            self.asked(now, report);
+            self.on_repair_requests(now, report);
         }
         if self.config.ecn_reports {
             self.counted(report);
         }
         if self.config.settings.feedback == RtpFeedback::Arrivals {
-            let told = if self.is_numbered() { self.numbered(now, report) } else { self.sequenced(now, report) };
-            match told {
-                Some(told) => self.arrivals(now, told, out),
+            let feedback = if self.is_numbered() { self.numbered(now, report) } else { self.sequenced(now, report) };
+            match feedback {
+                Some(feedback) => self.arrivals(now, feedback, out),
                 // packets covered are no longer in flight, although no fate is certain yet: the window may be open
                 None => self.run(now, out),
             }
@@ -67,15 +67,15 @@ impl RtpSender {
         let block = report.reports.iter().find(|block| block.ssrc == us);
         let highest = block.and_then(|block| self.sent_as(block.extended_highest));
         let summary = report.ecn_summary.iter().find(|summary| summary.ssrc == us);
-        let told = summary.and_then(|summary| Some((summary.counts, highest?)));
+        let summarised = summary.and_then(|summary| Some((summary.counts, highest?)));
         let feedback = report.ecn.iter().filter(|feedback| feedback.ssrc == us);
         let numbered: Vec<_> =
             feedback.filter_map(|feedback| Some((feedback.counts, self.sent_as(feedback.extended_highest)?))).collect();
-        if let (true, None, Some(number)) = (numbered.is_empty(), told, highest) {
+        if let (true, None, Some(number)) = (numbered.is_empty(), summarised, highest) {
             self.session.ecn.silent(number);
         }
-        for (counts, number) in numbered.into_iter().chain(told) {
-            self.session.ecn.told(counts, number, self.next());
+        for (counts, number) in numbered.into_iter().chain(summarised) {
+            self.session.ecn.on_counts(counts, number, self.next());
         }
     }
 
@@ -86,7 +86,7 @@ impl RtpSender {
         let rtt = self.round_trip(now, block);
         if let Some(rtt) = rtt {
             self.stats.round_trip(rtt);
-            self.least_rtt = if self.rtt == Span::ZERO { rtt } else { self.least_rtt.min(rtt) };
+            self.min_rtt = if self.rtt == Span::ZERO { rtt } else { self.min_rtt.min(rtt) };
             self.rtt = rtt;
         }
         let mut loss = block.fraction();
@@ -104,8 +104,8 @@ impl RtpSender {
         self.loss = loss.0;
         self.stats.window_cuts += u64::from(loss.0 > 0.0);
         let interval = if core::mem::take(&mut self.used) { Interval::Used } else { Interval::DataLimited };
-        let since = now.since(self.heard);
-        self.heard = now;
+        let since = now.since(self.last_feedback);
+        self.last_feedback = now;
         self.controller
             .on_feedback(&RtpEvent::Report(RtpReport { loss, rtt, since, bottleneck, interval }), &self.path(now));
         self.listen(now, self.config.settings.silence);
@@ -114,7 +114,7 @@ impl RtpSender {
     }
 
     /// Processes feedback on arrivals by sequence numbers (RFC 8888).
-    fn sequenced(&mut self, now: Time, report: &Compound) -> Option<Told> {
+    fn sequenced(&mut self, now: Time, report: &Compound) -> Option<Feedback> {
         let us = self.session.us.ssrc;
         let arrivals = report.arrivals.as_ref()?;
         let stream = arrivals.streams.iter().find(|stream| stream.ssrc == us)?;
@@ -124,47 +124,47 @@ impl RtpSender {
     }
 
     /// Processes feedback on arrivals by transport-wide numbers.
-    fn numbered(&mut self, now: Time, report: &Compound) -> Option<Told> {
+    fn numbered(&mut self, now: Time, report: &Compound) -> Option<Feedback> {
         let (us, first) = (self.session.us.ssrc, self.first);
         let mut all = None;
         for feedback in report.transport.iter().filter(|feedback| feedback.ssrc == us) {
             let base = self.clock.time(now, feedback.reference);
             let wire = |number: u32| number.wrapping_sub(first) as u16;
-            if let Some(told) = self.sent.transport(now, base, feedback, wire) {
-                let before = all.get_or_insert(Told { packets: Vec::new(), ..told });
-                before.packets.extend(told.packets);
-                (before.rtt, before.end) = (told.rtt.or(before.rtt), before.end.max(told.end));
+            if let Some(part) = self.sent.transport(now, base, feedback, wire) {
+                let before = all.get_or_insert(Feedback { packets: Vec::new(), ..part });
+                before.packets.extend(part.packets);
+                (before.rtt, before.end) = (part.rtt.or(before.rtt), before.end.max(part.end));
             }
         }
         all
     }
 
     /// Reports newly known arrivals and losses to the controller.
-    fn arrivals(&mut self, now: Time, mut told: Told, out: &mut impl Transmit) {
+    fn arrivals(&mut self, now: Time, mut feedback: Feedback, out: &mut impl Transmit) {
         self.account(now);
         if self.config.ecn_reports && self.is_numbered() {
-            mark(&mut told.packets, self.session.ecn.take_marks());
+            mark(&mut feedback.packets, self.session.ecn.take_marks());
         }
-        let rtt = told.rtt.map(|rtt| rtt.max(LEAST_RTT));
+        let rtt = feedback.rtt.map(|rtt| rtt.max(MIN_RTT));
         if let Some(rtt) = rtt {
             self.stats.round_trip(rtt);
-            self.least_rtt = if self.rtt == Span::ZERO { rtt } else { self.least_rtt.min(rtt) };
+            self.min_rtt = if self.rtt == Span::ZERO { rtt } else { self.min_rtt.min(rtt) };
             self.rtt = rtt;
         }
-        self.stats.window_cuts += u64::from(told.packets.iter().any(|packet| packet.fate == Fate::Lost));
-        self.reported = self.reported.max(told.end);
+        self.stats.window_cuts += u64::from(feedback.packets.iter().any(|packet| packet.fate == Fate::Lost));
+        self.reported = self.reported.max(feedback.end);
         let interval = if core::mem::take(&mut self.used) { Interval::Used } else { Interval::DataLimited };
-        let since = now.since(self.heard);
-        self.heard = now;
+        let since = now.since(self.last_feedback);
+        self.last_feedback = now;
         let (backlog, in_flight) = (Size::from_bytes(self.backlog_of_all()), Size::from_bytes(self.sent.in_flight()));
         let own = self.frames.front().map_or(Time::NEVER, |frame| frame.written);
         let oldest = self.bundle.as_ref().map_or(own, |bundle| own.min(bundle.since()));
         let waiting = now.since(oldest);
-        let packets = told.packets;
+        let packets = feedback.packets;
         let arrivals = Arrivals { packets, rtt, since, backlog, waiting, in_flight, interval };
         self.controller.on_feedback(&RtpEvent::Arrivals(arrivals), &self.path(now));
         self.heed_discard();
-        self.ask(now);
+        self.fetch_probes(now);
         self.listen(now, self.config.settings.silence);
         self.repace(now);
         self.run(now, out);
@@ -174,10 +174,10 @@ impl RtpSender {
     fn round_trip(&self, now: Time, block: &ReportBlock) -> Option<Span> {
         let (_, sent) = self.session.echoes.iter().rev().find(|(echo, _)| *echo == block.lsr)?;
         let longest = now.since(*sent);
-        (block.dlsr.span() <= longest + LEAST_RTT * 2)
+        (block.dlsr.span() <= longest + MIN_RTT * 2)
             .then(|| block.round_trip(Ntp::at(now)))
             .flatten()
-            .map(|sample| sample.max(LEAST_RTT))
+            .map(|sample| sample.max(MIN_RTT))
     }
 
     /// Schedules the detection of the receiver's silence: after `intervals` report intervals plus a round-trip time.
@@ -229,10 +229,10 @@ impl RtpSender {
 }
 
 /// Marks `many` of these packets. RFC 6679's counters do not say which ones were marked; the newest are taken.
-fn mark(packets: &mut [PacketFate], many: u32) {
-    let came = packets.iter_mut().rev().filter_map(|packet| match &mut packet.fate {
+fn mark(packets: &mut [PacketResult], many: u32) {
+    let marks = packets.iter_mut().rev().filter_map(|packet| match &mut packet.fate {
         Fate::Arrived { marked, .. } => Some(marked),
         _ => None,
     });
-    came.take(many as usize).for_each(|marked| *marked = true);
+    marks.take(many as usize).for_each(|marked| *marked = true);
 }

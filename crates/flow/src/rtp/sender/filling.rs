@@ -13,7 +13,7 @@ use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
 /// Maximum number of clusters that wait; further ones are dropped.
-const MOST_PROBES: usize = 16;
+const MAX_PROBES: usize = 16;
 
 /// Packets to be sent outside the pace.
 #[derive(Debug)]
@@ -67,9 +67,9 @@ impl Filling {
 impl RtpSender {
     /// Fetches probe clusters from the controller.
     #[inline]
-    pub(super) fn ask(&mut self, now: Time) {
+    pub(super) fn fetch_probes(&mut self, now: Time) {
         while let Some(probe) = self.controller.next_probe() {
-            if self.filling.probes.len() < MOST_PROBES {
+            if self.filling.probes.len() < MAX_PROBES {
                 self.filling.probes.push_back(probe);
             }
         }
@@ -79,7 +79,7 @@ impl RtpSender {
     /// Schedules the next packet outside the pace; there is none before the application has written.
     #[inline]
     pub(super) fn wait_to_fill(&mut self, now: Time) {
-        let rate = self.controller.filling();
+        let rate = self.controller.padding_rate();
         if self.filling.probes.is_empty() && rate <= 0.0 {
             self.filling.due = Time::NEVER;
             return;

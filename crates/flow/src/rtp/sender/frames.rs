@@ -75,7 +75,7 @@ impl RtpSender {
 
     /// Whether it may discard waiting frames.
     #[must_use]
-    pub fn throws_away(&self) -> bool {
+    pub fn may_discard_frames(&self) -> bool {
         self.config.settings.discards
     }
 
@@ -83,9 +83,9 @@ impl RtpSender {
     #[inline]
     pub(super) fn heed_discard(&mut self) {
         if self.config.settings.discards && self.controller.discards() {
-            self.throw_away();
+            self.discard_queue();
             if let Some(bundle) = &mut self.bundle {
-                bundle.thrown = true;
+                bundle.discarded = true;
             }
         }
     }
@@ -93,15 +93,15 @@ impl RtpSender {
     /// Discards the queue, including the rest of a partly sent frame. Sequence numbers continue without a gap, so a
     /// receiver sees no loss, but an incomplete frame.
     #[cold]
-    pub fn throw_away(&mut self) {
+    pub fn discard_queue(&mut self) {
         self.stats.frames_dropped += self.frames.len() as u64;
         self.discard();
-        self.thrown = true;
+        self.discarded = true;
     }
 
     /// Whether the queue was discarded since the last call; the next frame should then be a key frame.
-    pub fn take_thrown(&mut self) -> bool {
-        core::mem::take(&mut self.thrown)
+    pub fn take_discarded(&mut self) -> bool {
+        core::mem::take(&mut self.discarded)
     }
 
     /// The capture time of a packet's frame, whether the packet is its last, and whether it is a key frame.

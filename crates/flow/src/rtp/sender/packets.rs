@@ -67,7 +67,7 @@ impl RtpSender {
     #[inline]
     pub(super) fn note(&mut self, now: Time, packet: SentPacket) {
         self.sent.push(now, packet);
-        if self.config.settings.tells_sending {
+        if self.config.settings.report_sent {
             let in_flight = Size::from_bytes(self.sent.in_flight());
             self.controller.on_feedback(&RtpEvent::Sent { packet, in_flight }, &self.path(now));
         }

@@ -15,13 +15,13 @@ use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
 /// A packet is kept for the longer of this time and three round-trip times.
-const LEAST_KEPT: Span = Span::from_secs(1);
+const MIN_KEPT: Span = Span::from_secs(1);
 const ROUND_TRIPS: u64 = 3;
 /// While at most `FEW` packets are kept, it is kept three times as long.
 const FEW: usize = 600;
 const PATIENCE: u64 = 3;
 /// Maximum number of packets kept.
-const MOST: usize = 9600;
+const MAX_PACKETS: usize = 9600;
 
 /// A sent media packet.
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +50,11 @@ impl History {
     /// Adds a sent media packet.
     pub(super) fn push(&mut self, now: Time, rtt: Span, packet: Kept) {
         self.kept.push_back(Kept { sent: now, ..packet });
-        let least = LEAST_KEPT.max(rtt * ROUND_TRIPS);
+        let min_age = MIN_KEPT.max(rtt * ROUND_TRIPS);
         while let Some(oldest) = self.kept.front() {
             let over = |span: Span| oldest.sent + span <= now;
             let many = self.kept.len() > FEW;
-            if self.kept.len() <= MOST && !(over(least) && (many || over(least * PATIENCE))) {
+            if self.kept.len() <= MAX_PACKETS && !(over(min_age) && (many || over(min_age * PATIENCE))) {
                 break;
             }
             self.kept.pop_front();
@@ -75,7 +75,7 @@ impl History {
 
     /// Processes a request for the packet at `place`. It is ignored if the packet already waits, or was retransmitted
     /// within a round-trip time. Otherwise, returns the payload size.
-    fn ask(&mut self, now: Time, rtt: Span, place: u32) -> Option<u16> {
+    fn on_request(&mut self, now: Time, rtt: Span, place: u32) -> Option<u16> {
         let kept = self.kept.get_mut(place.checked_sub(self.first)? as usize)?;
         if kept.waits || kept.again > 0 && kept.sent + rtt > now {
             return None;
@@ -131,14 +131,14 @@ impl RtpSender {
 
     /// Processes the requests in a report.
     #[cold]
-    pub(super) fn asked(&mut self, now: Time, report: &Compound) {
+    pub(super) fn on_repair_requests(&mut self, now: Time, report: &Compound) {
         let us = self.session.us.ssrc;
         for repair in &report.repair {
             match repair {
                 Repair::Pli(source) => self.wants_key |= *source == us && !self.is_over(),
                 Repair::Nack(nack) if nack.ssrc == us && self.config.nack && !self.is_over() => {
                     for &lost in &nack.lost {
-                        self.ask_again(now, lost);
+                        self.on_nack(now, lost);
                     }
                 }
                 Repair::Nack(_) => {}
@@ -146,11 +146,11 @@ impl RtpSender {
         }
     }
 
-    fn ask_again(&mut self, now: Time, lost: u16) {
+    fn on_nack(&mut self, now: Time, lost: u16) {
         let media = self.history.media();
         let newest = self.session.numbers.0.wrapping_add(media as u16).wrapping_sub(1);
         let place = media.checked_sub(1 + u32::from(newest.wrapping_sub(lost)));
-        if let Some(payload) = place.and_then(|place| self.history.ask(now, self.rtt, place)) {
+        if let Some(payload) = place.and_then(|place| self.history.on_request(now, self.rtt, place)) {
             self.backlog += u64::from(self.again_size(payload));
         }
     }
@@ -204,12 +204,12 @@ mod tests {
     #[test]
     fn a_repeat_within_a_round_trip_is_ignored() {
         let mut history = history(10);
-        assert_eq!(history.ask(ms(10), RTT, 3), Some(3), "the first at once");
-        assert_eq!(history.ask(ms(11), RTT, 3), None, "it waits");
+        assert_eq!(history.on_request(ms(10), RTT, 3), Some(3), "the first at once");
+        assert_eq!(history.on_request(ms(11), RTT, 3), None, "it waits");
         assert_eq!(history.take(ms(20)).map(|(place, kept)| (place, kept.payload)), Some((3, 3)));
-        assert_eq!(history.ask(ms(69), RTT, 3), None);
-        assert_eq!(history.ask(ms(70), RTT, 3), Some(3));
-        assert_eq!(history.ask(ms(70), RTT, 10), None, "not sent yet");
+        assert_eq!(history.on_request(ms(69), RTT, 3), None);
+        assert_eq!(history.on_request(ms(70), RTT, 3), Some(3));
+        assert_eq!(history.on_request(ms(70), RTT, 10), None, "not sent yet");
         history.withdraw();
         assert!(!history.waits() && history.take(ms(70)).is_none());
     }
@@ -228,7 +228,7 @@ mod tests {
         for _ in 0..10_000 {
             fast.push(ms(0), RTT, Kept::new(ms(0), 1, false, false));
         }
-        assert_eq!(fast.kept.len(), MOST);
+        assert_eq!(fast.kept.len(), MAX_PACKETS);
         let mut far = History::default();
         for n in 0..1000 {
             far.push(ms(n * 10), Span::from_secs(1), Kept::new(ms(n * 10), 1, false, false));

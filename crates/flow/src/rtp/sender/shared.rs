@@ -23,7 +23,7 @@ impl RtpSender {
     pub fn share(&mut self, rate: Rate, now: Time, out: &mut impl Transmit) {
         self.account(now);
         self.controller.share(rate, now);
-        self.ask(now);
+        self.fetch_probes(now);
         self.repace(now);
         self.run(now, out);
     }

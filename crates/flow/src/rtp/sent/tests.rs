@@ -38,30 +38,30 @@ fn report(begin: u32, ago: &[Option<u16>]) -> StreamArrivals {
     StreamArrivals { ssrc: Ssrc(1), begin: wire(begin), packets: ago.iter().map(arrival).collect() }
 }
 
-fn tell(log: &mut SentLog, now: u64, report: &StreamArrivals) -> Option<Told> {
+fn report_to(log: &mut SentLog, now: u64, report: &StreamArrivals) -> Option<Feedback> {
     log.report(ms(now), NtpMiddle::at(ms(now - 20)), report, wire)
 }
 
-fn fates(told: &Option<Told>) -> Vec<char> {
-    let fate = |packet: &PacketFate| match packet.fate {
+fn fates(feedback: &Option<Feedback>) -> Vec<char> {
+    let fate = |packet: &PacketResult| match packet.fate {
         Fate::Arrived { .. } => 'a',
         Fate::Lost => 'l',
         Fate::Unknown => 'u',
     };
-    told.iter().flat_map(|told| &told.packets).map(fate).collect()
+    feedback.iter().flat_map(|feedback| &feedback.packets).map(fate).collect()
 }
 
 #[test]
 fn arrivals_and_the_round_trip_time() {
     let mut log = log(4);
     // reported at 1 s: the last packet, sent at 0.03 s, arrived 0.5 s before; the report took 20 ms
-    let told = tell(&mut log, 1020, &report(0, &[Some(1024), Some(768), Some(512), Some(512)])).unwrap();
-    assert_eq!(told.packets.len(), 4);
-    assert_eq!((told.packets[1].sent, told.packets[1].size()), (ms(10), Size(1000)));
-    let Fate::Arrived { at: Some(at), marked: false } = told.packets[1].fate else { panic!("{told:?}") };
+    let feedback = report_to(&mut log, 1020, &report(0, &[Some(1024), Some(768), Some(512), Some(512)])).unwrap();
+    assert_eq!(feedback.packets.len(), 4);
+    assert_eq!((feedback.packets[1].sent, feedback.packets[1].size()), (ms(10), Size(1000)));
+    let Fate::Arrived { at: Some(at), marked: false } = feedback.packets[1].fate else { panic!("{feedback:?}") };
     assert!(at.0.abs_diff(ms(250).0) < 16_000, "{at:?}");
-    assert_eq!(told.rtt, Some(Span::from_millis(1020 - 500 - 30)));
-    assert_eq!(told.end, 4);
+    assert_eq!(feedback.rtt, Some(Span::from_millis(1020 - 500 - 30)));
+    assert_eq!(feedback.end, 4);
     assert_eq!(log.oldest(), None);
 }
 
@@ -69,9 +69,9 @@ fn arrivals_and_the_round_trip_time() {
 fn offsets_that_do_not_tell() {
     let mut log = log(2);
     let bits = ArrivalOffset::UNAVAILABLE.bits();
-    let told = tell(&mut log, 1020, &report(0, &[Some(bits), Some(bits)])).unwrap();
-    assert_eq!(told.rtt, None);
-    assert!(told.packets.iter().all(|packet| matches!(packet.fate, Fate::Arrived { at: None, .. })));
+    let feedback = report_to(&mut log, 1020, &report(0, &[Some(bits), Some(bits)])).unwrap();
+    assert_eq!(feedback.rtt, None);
+    assert!(feedback.packets.iter().all(|packet| matches!(packet.fate, Fate::Arrived { at: None, .. })));
 }
 
 #[test]
@@ -79,18 +79,18 @@ fn a_receiver_may_have_any_clock() {
     // hours behind the sender's zero, hours ahead, and half of the report time's period
     for ahead in [-8.0, -1.0, 0.0, 5.0, 9.102, 9.103].map(|hours: f64| (hours * 3600.0 * 65_536.0) as i64 as u32) {
         let mut log = log(30);
-        let mut came = Vec::new();
+        let mut arrived = Vec::new();
         for k in 0..10 {
             let now = ms(u64::from(k) * 30 + 70);
             let made = NtpMiddle(NtpMiddle::at(now).0.wrapping_add(ahead));
-            let told = log.report(now, made, &report(k * 3, &[Some(40), Some(30), Some(20)]), wire).unwrap();
-            came.extend(told.packets.iter().map(|packet| match packet.fate {
+            let feedback = log.report(now, made, &report(k * 3, &[Some(40), Some(30), Some(20)]), wire).unwrap();
+            arrived.extend(feedback.packets.iter().map(|packet| match packet.fate {
                 Fate::Arrived { at: Some(at), .. } => at,
                 _ => panic!("{packet:?}"),
             }));
         }
-        assert_eq!(came.len(), 30);
-        for pair in came.windows(2) {
+        assert_eq!(arrived.len(), 30);
+        for pair in arrived.windows(2) {
             let apart = pair[1].since(pair[0]);
             assert!(apart.0.abs_diff(10_000_000) < 1_000_000, "{ahead}: {apart:?}");
         }
@@ -100,19 +100,19 @@ fn a_receiver_may_have_any_clock() {
 #[test]
 fn a_packet_is_lost_when_three_after_it_have_come() {
     let mut log = log(10);
-    let first = tell(&mut log, 1000, &report(0, &[Some(9), None, Some(9), Some(9)]));
+    let first = report_to(&mut log, 1000, &report(0, &[Some(9), None, Some(9), Some(9)]));
     assert_eq!(fates(&first), ['a'], "two after it: it may still come");
-    let second = tell(&mut log, 1100, &report(4, &[Some(9)]));
+    let second = report_to(&mut log, 1100, &report(4, &[Some(9)]));
     assert_eq!(fates(&second), ['l', 'a', 'a', 'a']);
-    let late = tell(&mut log, 1200, &report(1, &[Some(9), Some(9), Some(9), Some(9), Some(9)]));
+    let late = report_to(&mut log, 1200, &report(1, &[Some(9), Some(9), Some(9), Some(9), Some(9)]));
     assert_eq!(fates(&late), ['a'], "packet 5 alone is news");
 }
 
 #[test]
 fn a_packet_that_comes_late_is_no_loss() {
     let mut log = log(10);
-    tell(&mut log, 1000, &report(0, &[Some(9), None, Some(9)]));
-    let second = tell(&mut log, 1100, &report(1, &[Some(9), Some(9), Some(9)]));
+    report_to(&mut log, 1000, &report(0, &[Some(9), None, Some(9)]));
+    let second = report_to(&mut log, 1100, &report(1, &[Some(9), Some(9), Some(9)]));
     assert_eq!(fates(&second), ['a', 'a', 'a']);
 }
 
@@ -120,8 +120,8 @@ fn a_packet_that_comes_late_is_no_loss() {
 fn feedback_twice_tells_nothing_new() {
     let mut log = log(6);
     let first = report(0, &[Some(9), Some(9), Some(9)]);
-    assert_eq!(fates(&tell(&mut log, 1000, &first)).len(), 3);
-    assert_eq!(tell(&mut log, 1001, &first), None);
+    assert_eq!(fates(&report_to(&mut log, 1000, &first)).len(), 3);
+    assert_eq!(report_to(&mut log, 1001, &first), None);
 }
 
 #[test]
@@ -129,12 +129,12 @@ fn lost_feedback_leaves_fates_unknown_and_late_feedback_does_not() {
     let two = report(3, &[Some(9), Some(9), Some(9)]);
     let three = report(6, &[Some(9), Some(9), Some(9)]);
     let mut lost = log(9);
-    assert_eq!(tell(&mut lost, 1100, &two), None, "the first may be late");
-    assert_eq!(fates(&tell(&mut lost, 1200, &three)), ['u', 'u', 'u', 'a', 'a', 'a', 'a', 'a', 'a']);
+    assert_eq!(report_to(&mut lost, 1100, &two), None, "the first may be late");
+    assert_eq!(fates(&report_to(&mut lost, 1200, &three)), ['u', 'u', 'u', 'a', 'a', 'a', 'a', 'a', 'a']);
     let mut late = log(9);
-    assert_eq!(tell(&mut late, 1100, &two), None);
+    assert_eq!(report_to(&mut late, 1100, &two), None);
     let first = report(0, &[Some(9), None, Some(9)]);
-    assert_eq!(fates(&tell(&mut late, 1110, &first)), ['a', 'l', 'a', 'a', 'a', 'a']);
+    assert_eq!(fates(&report_to(&mut late, 1110, &first)), ['a', 'l', 'a', 'a', 'a', 'a']);
 }
 
 #[test]
@@ -142,16 +142,16 @@ fn marks_are_told() {
     let mut log = log(1);
     let mut marked = report(0, &[Some(9)]);
     marked.packets[0] = Arrival::Received { ecn: Ecn::Ce, offset: ArrivalOffset::from_bits(9) };
-    let told = tell(&mut log, 1000, &marked).unwrap();
-    assert!(matches!(told.packets[0].fate, Fate::Arrived { marked: true, .. }));
+    let feedback = report_to(&mut log, 1000, &marked).unwrap();
+    assert!(matches!(feedback.packets[0].fate, Fate::Arrived { marked: true, .. }));
 }
 
 #[test]
 fn packets_that_were_never_sent_make_no_report() {
     let mut log = log(3);
-    assert_eq!(tell(&mut log, 1000, &report(2, &[Some(9), Some(9)])), None);
-    assert_eq!(tell(&mut log, 1000, &report(40_000, &[Some(9)])), None);
-    assert_eq!(tell(&mut log, 1000, &report(0, &[])), None);
+    assert_eq!(report_to(&mut log, 1000, &report(2, &[Some(9), Some(9)])), None);
+    assert_eq!(report_to(&mut log, 1000, &report(40_000, &[Some(9)])), None);
+    assert_eq!(report_to(&mut log, 1000, &report(0, &[])), None);
 }
 
 proptest! {
@@ -162,12 +162,12 @@ proptest! {
         let mut log = log(200);
         let mut before = None;
         for (k, (begin, ago)) in reports.iter().enumerate() {
-            let Some(told) = tell(&mut log, 3000 + k as u64 * 10, &report(*begin, ago)) else { continue };
-            for packet in told.packets {
+            let Some(feedback) = report_to(&mut log, 3000 + k as u64 * 10, &report(*begin, ago)) else { continue };
+            for packet in feedback.packets {
                 prop_assert!(before.is_none_or(|before| packet.sent > before));
                 before = Some(packet.sent);
             }
-            prop_assert!(told.end <= 200);
+            prop_assert!(feedback.end <= 200);
         }
     }
 }
@@ -177,13 +177,13 @@ fn what_feedback_has_not_covered_is_in_flight() {
     let mut log = log(6);
     assert_eq!(log.in_flight(), 6000);
     // the gap is settled with the packets after it; the late report of the first two changes nothing
-    tell(&mut log, 100, &report(0, &[Some(20), None, Some(10), Some(10)]));
+    report_to(&mut log, 100, &report(0, &[Some(20), None, Some(10), Some(10)]));
     assert_eq!(log.in_flight(), 2000);
-    tell(&mut log, 110, &report(0, &[Some(30), Some(30)]));
+    report_to(&mut log, 110, &report(0, &[Some(30), Some(30)]));
     assert_eq!(log.in_flight(), 2000);
     log.push(ms(120), packet(500));
     assert_eq!(log.in_flight(), 2500);
-    tell(&mut log, 140, &report(4, &[Some(20), Some(10), Some(5)]));
+    report_to(&mut log, 140, &report(4, &[Some(20), Some(10), Some(5)]));
     assert_eq!(log.in_flight(), 0);
 }
 
@@ -191,7 +191,7 @@ fn what_feedback_has_not_covered_is_in_flight() {
 fn what_is_forgotten_is_in_flight_no_more() {
     let mut log = log(StreamArrivals::MAX as u32 + 10);
     assert_eq!(log.in_flight(), 1000 * StreamArrivals::MAX as u64);
-    tell(&mut log, 1000, &report(StreamArrivals::MAX as u32 + 9, &[Some(1)]));
+    report_to(&mut log, 1000, &report(StreamArrivals::MAX as u32 + 9, &[Some(1)]));
     assert_eq!(log.in_flight(), 0);
 }
 
@@ -201,5 +201,5 @@ fn a_controller_may_hear_of_holes_at_once() {
     for k in 0..3 {
         log.push(ms(k * 10), packet(1000));
     }
-    assert_eq!(fates(&tell(&mut log, 100, &report(0, &[Some(20), None, Some(10)]))), ['a', 'l', 'a']);
+    assert_eq!(fates(&report_to(&mut log, 100, &report(0, &[Some(20), None, Some(10)]))), ['a', 'l', 'a']);
 }

@@ -42,7 +42,7 @@ fn a1_a_jump_counts_when_the_next_packet_follows_it() {
     assert_eq!(source.update(100 + 3000), Verdict::Stray);
     assert_eq!(source.update(101), Verdict::New, "the stream goes on");
     assert_eq!(source.update(30_000), Verdict::Stray);
-    assert_eq!(source.update(30_001), Verdict::Anew, "it has begun anew");
+    assert_eq!(source.update(30_001), Verdict::Restarted, "it has begun anew");
     assert_eq!((source.extended_highest(), source.cumulative_lost()), (30_001, 0));
     // 100 behind is no longer late
     let mut source = valid(1000);

@@ -136,7 +136,7 @@ impl Connection {
         if self.timing && packet.seq > self.timed {
             if self.config.profile == Profile::Ns2 {
                 self.timing = false;
-                self.settle();
+                self.reset_backoff();
             } else {
                 self.sample(now);
             }

@@ -5,13 +5,13 @@
 //! forward edge are judged as the edge passes, retransmissions in the order of their transmission.
 
 use crate::tcp::connection::DUPLICATES;
-use crate::tcp::sent::Sent;
+use crate::tcp::sent::Scoreboard;
 use paceline_packet::{Block, TcpOptions};
 use std::collections::VecDeque;
 
 /// A retransmission: its segment, its number, and the next new segment at its transmission.
 #[derive(Clone, Copy, Debug)]
-struct Again {
+struct Retransmission {
     seq: u32,
     number: u32,
     next: u32,
@@ -29,10 +29,10 @@ pub(super) struct Forward {
     /// The number of the newest acknowledged retransmission; before any, one less than the first number.
     acked: i64,
     /// Retransmissions in order; some have been acknowledged or lost since.
-    order: VecDeque<Again>,
+    order: VecDeque<Retransmission>,
     /// Buffers of [`Forward::judge`], kept for their allocation and empty between calls.
     turns: Vec<(u32, i64)>,
-    kept: Vec<Again>,
+    kept: Vec<Retransmission>,
 }
 
 impl Default for Forward {
@@ -60,20 +60,20 @@ pub(super) struct News {
 
 impl Forward {
     /// Resets the state and keeps the allocations.
-    fn clear(&mut self, sent: &Sent) {
+    fn clear(&mut self, sent: &Scoreboard) {
         self.order.clear();
         (self.edge, self.end, self.judged) = (None, 0, 0);
         self.acked = i64::from(sent.next_number()) - 1;
     }
 
     /// The recovery has ended: clears all SACKed and lost marks.
-    pub(super) fn recovered(&mut self, sent: &mut Sent) {
+    pub(super) fn recovered(&mut self, sent: &mut Scoreboard) {
         sent.forget();
         self.clear(sent);
     }
 
     /// Drops segments below `una`. Returns whether a newer retransmission than before was acknowledged.
-    fn clean(&mut self, sent: &mut Sent, una: u32, news: &mut News) -> bool {
+    fn clean(&mut self, sent: &mut Scoreboard, una: u32, news: &mut News) -> bool {
         let mut newer = false;
         sent.acked(una, |delivered| {
             if let Some(number) = delivered.number.map(i64::from) {
@@ -88,7 +88,7 @@ impl Forward {
     /// Processes an acknowledgement; segments below `max` have been sent.
     pub(super) fn update(
         &mut self,
-        sent: &mut Sent,
+        sent: &mut Scoreboard,
         (una, max): (u32, u32),
         options: Option<&TcpOptions>,
         news: &mut News,
@@ -129,7 +129,15 @@ impl Forward {
     /// with the newest retransmission acknowledged before its turn, since a block may acknowledge newer ones further
     /// on. Second, if the acknowledgement has nothing new about the edge or retransmissions (it is not `thorough`),
     /// ns-2 stops at the first segment beyond the blocks, so later ones get no turn.
-    fn judge(&mut self, sent: &mut Sent, una: u32, blocks: &[Block; 3], edge: u32, thorough: bool, news: &mut News) {
+    fn judge(
+        &mut self,
+        sent: &mut Scoreboard,
+        una: u32,
+        blocks: &[Block; 3],
+        edge: u32,
+        thorough: bool,
+        news: &mut News,
+    ) {
         let before = self.acked;
         let mut newest = before;
         sent.reported(blocks, |delivered| {
@@ -156,7 +164,7 @@ impl Forward {
         let turns_end = beyond.map_or(u32::MAX, |end| sent.not_sacked(end) + 1);
         // Older retransmissions are lost earlier: if one is not lost, no later one is.
         while let Some(&again) = self.order.front() {
-            let Again { seq, number, next } = again;
+            let Retransmission { seq, number, next } = again;
             let stands = sent.number(seq) == Some(number);
             let is_lost = |newest: i64| next <= edge || i64::from(number) + i64::from(DUPLICATES) + 1 < newest;
             if stands && !is_lost(newest) {
@@ -181,7 +189,7 @@ impl Forward {
     }
 
     /// After a timeout, marks all segments that are not SACKed as lost.
-    pub(super) fn all_lost(&mut self, sent: &mut Sent, nxt: u32) {
+    pub(super) fn all_lost(&mut self, sent: &mut Scoreboard, nxt: u32) {
         sent.timed_out(|_| true);
         self.end = self.end.max(nxt);
         self.order.clear();
@@ -189,9 +197,9 @@ impl Forward {
     }
 
     /// A lost segment was retransmitted; `next` is the next new segment.
-    pub(super) fn sent_again(&mut self, sent: &Sent, seq: u32, next: u32) {
+    pub(super) fn sent_again(&mut self, sent: &Scoreboard, seq: u32, next: u32) {
         if let Some(number) = sent.number(seq) {
-            self.order.push_back(Again { seq, number, next });
+            self.order.push_back(Retransmission { seq, number, next });
         }
     }
 }

@@ -24,7 +24,7 @@ use vegas::FineTimer;
 // A one-byte tag: the tag of `Sender` must be in the statistics' histogram, not here.
 #[derive(Debug)]
 #[repr(u8)]
-pub(super) enum Repair {
+pub(super) enum LossRecovery {
     /// Tahoe, Reno, NewReno: duplicate ACKs only.
     Classic,
     /// Selective acknowledgements: RFC 6675, or ns-2's Sack1.
@@ -38,15 +38,15 @@ pub(super) enum Repair {
     Linux(Box<Linux>),
 }
 
-impl Repair {
+impl LossRecovery {
     /// Creates the recovery state of a new connection.
-    pub(super) fn new(conn: &mut Connection) -> Repair {
+    pub(super) fn new(conn: &mut Connection) -> LossRecovery {
         match (conn.profile, conn.config.recovery) {
-            (Profile::Linux, _) | (_, Recovery::Rack) => Repair::Linux(Box::new(Linux::new(conn))),
-            (Profile::Ns2Linux, _) => Repair::Ns2Linux(Box::default()),
-            (_, Recovery::Vegas) => Repair::Vegas(Box::default()),
-            (_, Recovery::Sack) => Repair::Sack(Box::new(Sack::new(conn.base))),
-            (_, Recovery::Tahoe | Recovery::Reno | Recovery::NewReno) => Repair::Classic,
+            (Profile::Linux, _) | (_, Recovery::Rack) => LossRecovery::Linux(Box::new(Linux::new(conn))),
+            (Profile::Ns2Linux, _) => LossRecovery::Ns2Linux(Box::default()),
+            (_, Recovery::Vegas) => LossRecovery::Vegas(Box::default()),
+            (_, Recovery::Sack) => LossRecovery::Sack(Box::new(Sack::new(conn.base))),
+            (_, Recovery::Tahoe | Recovery::Reno | Recovery::NewReno) => LossRecovery::Classic,
         }
     }
 
@@ -60,32 +60,34 @@ impl Repair {
         out: &mut impl Transmit,
     ) {
         match self {
-            Repair::Classic => conn.on_ack_classic(now, packet, out),
-            Repair::Sack(sack) if conn.profile == Profile::Ns2 => sack.on_ack_sack1(conn, now, packet, options, out),
-            Repair::Sack(sack) => sack.on_ack(conn, now, packet, options, out),
-            Repair::Vegas(vegas) => vegas.on_ack(conn, now, packet, out),
-            Repair::Ns2Linux(linux) => linux.on_ack(conn, now, packet, options, out),
-            Repair::Linux(linux) => linux.on_ack(conn, now, packet, options, out),
+            LossRecovery::Classic => conn.on_ack_classic(now, packet, out),
+            LossRecovery::Sack(sack) if conn.profile == Profile::Ns2 => {
+                sack.on_ack_sack1(conn, now, packet, options, out)
+            }
+            LossRecovery::Sack(sack) => sack.on_ack(conn, now, packet, options, out),
+            LossRecovery::Vegas(vegas) => vegas.on_ack(conn, now, packet, out),
+            LossRecovery::Ns2Linux(linux) => linux.on_ack(conn, now, packet, options, out),
+            LossRecovery::Linux(linux) => linux.on_ack(conn, now, packet, options, out),
         }
     }
 
     /// Number of SACKed segments between `una` and `seq`.
     pub(super) fn reported_below(&self, conn: &Connection, seq: u32) -> u32 {
         match self {
-            Repair::Linux(_) => conn.sent.sacked_below(seq),
-            Repair::Sack(sack) => sack.reported.covered(conn.una, seq),
-            Repair::Classic | Repair::Vegas(_) | Repair::Ns2Linux(_) => 0,
+            LossRecovery::Linux(_) => conn.sent.sacked_below(seq),
+            LossRecovery::Sack(sack) => sack.reported.covered(conn.una, seq),
+            LossRecovery::Classic | LossRecovery::Vegas(_) | LossRecovery::Ns2Linux(_) => 0,
         }
     }
 
     /// Sends what the window and the recovery state allow.
     pub(super) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         match self {
-            Repair::Sack(sack) if conn.phase == Phase::Recovery => sack.pump(conn, now, out),
-            Repair::Sack(sack) if conn.profile == Profile::Rfc => sack.pump_holes(conn, now, out),
-            Repair::Classic | Repair::Sack(_) | Repair::Vegas(_) => conn.pump(now, u32::MAX, out),
-            Repair::Ns2Linux(linux) => linux.pump(conn, now, out),
-            Repair::Linux(linux) => _ = linux.pump(conn, now, out),
+            LossRecovery::Sack(sack) if conn.phase == Phase::Recovery => sack.pump(conn, now, out),
+            LossRecovery::Sack(sack) if conn.profile == Profile::Rfc => sack.pump_holes(conn, now, out),
+            LossRecovery::Classic | LossRecovery::Sack(_) | LossRecovery::Vegas(_) => conn.pump(now, u32::MAX, out),
+            LossRecovery::Ns2Linux(linux) => linux.pump(conn, now, out),
+            LossRecovery::Linux(linux) => _ = linux.pump(conn, now, out),
         }
     }
 
@@ -93,16 +95,16 @@ impl Repair {
     #[cold]
     pub(super) fn expired(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         match self {
-            Repair::Ns2Linux(linux) => return linux.expired(conn, now, out),
-            Repair::Linux(linux) => return linux.expired(conn, now, out),
-            Repair::Classic | Repair::Sack(_) | Repair::Vegas(_) => {}
+            LossRecovery::Ns2Linux(linux) => return linux.expired(conn, now, out),
+            LossRecovery::Linux(linux) => return linux.expired(conn, now, out),
+            LossRecovery::Classic | LossRecovery::Sack(_) | LossRecovery::Vegas(_) => {}
         }
         if !conn.expired(now) {
             return;
         }
         match self {
-            Repair::Sack(sack) => sack.timed_out(conn),
-            Repair::Vegas(vegas) => vegas.window_changed(now),
+            LossRecovery::Sack(sack) => sack.timed_out(conn),
+            LossRecovery::Vegas(vegas) => vegas.window_changed(now),
             _ => {}
         }
         self.pump(conn, now, out);
@@ -110,7 +112,7 @@ impl Repair {
 
     /// A mark has reduced the window.
     pub(super) fn marked(&mut self, conn: &Connection, now: Time) {
-        if let Repair::Vegas(vegas) = self
+        if let LossRecovery::Vegas(vegas) = self
             && conn.profile == Profile::Rfc
         {
             vegas.window_changed(now);
@@ -119,7 +121,7 @@ impl Repair {
 
     /// The application writes after a time with nothing outstanding.
     pub(super) fn resumed(&mut self, conn: &mut Connection, now: Time) {
-        if let Repair::Linux(linux) = self {
+        if let LossRecovery::Linux(linux) = self {
             linux.restart_window(conn, now);
         }
     }
@@ -127,10 +129,10 @@ impl Repair {
     /// The window for plots: during a reduction, its current value.
     pub(super) fn shown_window(&self, conn: &Connection) -> f64 {
         match self {
-            Repair::Ns2Linux(linux) => linux.shown_window(conn),
-            Repair::Linux(linux) => linux.shown_window(conn),
-            Repair::Sack(sack) => sack.shown_window(conn),
-            Repair::Classic | Repair::Vegas(_) => conn.controller.window(),
+            LossRecovery::Ns2Linux(linux) => linux.shown_window(conn),
+            LossRecovery::Linux(linux) => linux.shown_window(conn),
+            LossRecovery::Sack(sack) => sack.shown_window(conn),
+            LossRecovery::Classic | LossRecovery::Vegas(_) => conn.controller.window(),
         }
     }
 
@@ -138,12 +140,12 @@ impl Repair {
     #[inline]
     pub(super) fn fast_path(&self, conn: &Connection) -> FastPath {
         let clear = match self {
-            Repair::Classic => true,
-            Repair::Sack(sack) => sack.is_clear(),
-            Repair::Vegas(vegas) => vegas.is_calm() && conn.dupacks == 0 && conn.una > conn.base + 1,
-            Repair::Ns2Linux(_) => return FastPath::No,
-            Repair::Linux(linux) if !conn.irregular && linux.is_calm(conn) => return FastPath::Rack,
-            Repair::Linux(_) => return FastPath::No,
+            LossRecovery::Classic => true,
+            LossRecovery::Sack(sack) => sack.is_clear(),
+            LossRecovery::Vegas(vegas) => vegas.is_calm() && conn.dupacks == 0 && conn.una > conn.base + 1,
+            LossRecovery::Ns2Linux(_) => return FastPath::No,
+            LossRecovery::Linux(linux) if !conn.irregular && linux.is_calm(conn) => return FastPath::Rack,
+            LossRecovery::Linux(_) => return FastPath::No,
         };
         let standing = conn.receive_window == conn.config.receive_window.max(1);
         let quiet = conn.phase == Phase::Open && conn.limited == 0 && conn.una > conn.base && conn.shorts.is_empty();
@@ -205,7 +207,7 @@ mod tests {
         let now = sender.next_wake();
         sender.on_timer(now, &mut host); // a tail loss probe
         assert!(host.0.last().is_some_and(|s| s.flags.has(Flags::RETRANSMISSION)));
-        let Repair::Linux(linux) = &sender.repair else { panic!("{:?}", sender.repair) };
+        let LossRecovery::Linux(linux) = &sender.repair else { panic!("{:?}", sender.repair) };
         assert_eq!(linux.retransmitted_at(), Some(now + LATER));
     }
 
@@ -218,7 +220,7 @@ mod tests {
         let now = sender.next_wake();
         sender.on_timer(now, &mut host);
         assert_eq!(sender.stats().timeouts, 1);
-        let Repair::Vegas(vegas) = &sender.repair else { panic!("{:?}", sender.repair) };
+        let LossRecovery::Vegas(vegas) = &sender.repair else { panic!("{:?}", sender.repair) };
         assert_eq!(vegas.cut_at(), Some(now));
     }
 }

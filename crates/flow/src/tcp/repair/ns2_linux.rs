@@ -150,7 +150,7 @@ fn time(conn: &mut Connection, now: Time, packet: &Packet) {
     conn.rtt.sample(now, now - echoed, 0, &limits);
     if conn.timing && packet.seq > conn.timed {
         conn.timing = false;
-        conn.rtt.settle(&limits);
+        conn.rtt.reset_backoff(&limits);
     }
     conn.set_timer(now);
 }

@@ -124,12 +124,12 @@ impl Reported {
         0
     }
 
-    /// SetPipe: the number of segments of `una..max` in flight; holes below `high` (HighRxt) were retransmitted.
-    pub(super) fn in_flight(&mut self, una: u32, max: u32, high: u32) -> u32 {
+    /// SetPipe: the number of segments of `una..max` in flight; holes below `high_rxt` were retransmitted.
+    pub(super) fn in_flight(&mut self, una: u32, max: u32, high_rxt: u32) -> u32 {
         let lost = self.lost_below().clamp(una, max);
         let not_lost = (max - lost) - self.covered(lost, max);
-        let high = high.clamp(una, max);
-        let again = (high - una) - self.covered_below(high);
+        let high_rxt = high_rxt.clamp(una, max);
+        let again = (high_rxt - una) - self.covered_below(high_rxt);
         not_lost + again
     }
 }

@@ -25,7 +25,7 @@ struct Before {
 pub(in crate::tcp) struct Sack {
     pub(super) reported: Reported,
     /// One past the highest segment retransmitted in this recovery (HighRxt).
-    pub(super) high: u32,
+    pub(super) high_rxt: u32,
     /// ns-2's estimate of the segments in flight.
     pub(super) pipe: i64,
     /// A rescue retransmission requires that everything below this is acknowledged (RFC 6675's RescueRxt; NextSeg rule
@@ -39,7 +39,7 @@ pub(in crate::tcp) struct Sack {
 
 impl Sack {
     pub(super) fn new(base: u32) -> Sack {
-        Sack { reported: Reported::new(base), high: base, pipe: 0, rescue: base, mute: false, prr: None }
+        Sack { reported: Reported::new(base), high_rxt: base, pipe: 0, rescue: base, mute: false, prr: None }
     }
 
     /// Whether an acknowledgement needs no scoreboard processing.
@@ -54,7 +54,7 @@ impl Sack {
             self.reported.clear();
             self.mute = true;
         }
-        self.high = conn.una;
+        self.high_rxt = conn.una;
         self.prr = None;
     }
 
@@ -65,10 +65,10 @@ impl Sack {
 
     /// ns-2's `GetNextRetran`: the next hole below the highest block.
     fn next_hole(&mut self, una: u32) -> Option<u32> {
-        self.high = self.high.max(una);
-        let seq = self.reported.hole(self.high);
+        self.high_rxt = self.high_rxt.max(una);
+        let seq = self.reported.hole(self.high_rxt);
         (seq < self.reported.highest()?).then(|| {
-            self.high = seq;
+            self.high_rxt = seq;
             seq
         })
     }
@@ -130,14 +130,14 @@ impl Sack {
         conn.timing = false;
         conn.set_timer(now);
         let una = conn.una;
-        self.high = una;
+        self.high_rxt = una;
         if conn.config.prr {
             // RecoverFS: segments already SACKed will not be delivered in this recovery (RFC 9937 section 6)
             let in_flight = (conn.max - before.una).saturating_sub(before.reported);
             self.prr = Some(Prr::new(in_flight, conn.controller.window() as u32));
             self.reduce(conn, before);
         }
-        self.high = una + 1;
+        self.high_rxt = una + 1;
         self.rescue = una + 1;
         conn.emit(now, una, out);
         if let Some(prr) = &mut self.prr {
@@ -153,7 +153,7 @@ impl Sack {
         let delivered = (conn.una + self.reported.total()).saturating_sub(before.una + before.reported);
         let from = before.lost.max(conn.una);
         let further = lost > from && self.reported.covered(from, lost) < lost - from;
-        let pipe = self.reported.in_flight(conn.una, conn.max, self.high);
+        let pipe = self.reported.in_flight(conn.una, conn.max, self.high_rxt);
         prr.on_ack(pipe, delivered, conn.una > before.una && !further);
     }
 
@@ -189,7 +189,7 @@ impl Sack {
         let ns2 = conn.profile == Profile::Ns2;
         // the pipe is counted once, then incremented with each segment sent
         let (una, max) = (conn.una, conn.max);
-        let mut pipe = if ns2 { self.pipe } else { i64::from(self.reported.in_flight(una, max, self.high)) };
+        let mut pipe = if ns2 { self.pipe } else { i64::from(self.reported.in_flight(una, max, self.high_rxt)) };
         while pipe < i64::from(window) {
             if !conn.admits(now, out) {
                 break;
@@ -215,7 +215,7 @@ impl Sack {
         let hole = self.next_hole(una);
         // rule 1; ns-2 does not check IsLost
         if let Some(seq) = hole.filter(|&seq| ns2 || seq < self.reported.lost_below()) {
-            self.high = seq + 1;
+            self.high_rxt = seq + 1;
             return (seq < edge).then_some(seq);
         }
         if fresh {
@@ -225,7 +225,7 @@ impl Sack {
             return None;
         }
         if let Some(seq) = hole {
-            self.high = seq + 1;
+            self.high_rxt = seq + 1;
             return Some(seq); // rule 3
         }
         // rule 4: the highest outstanding segment, once, so that its loss does not cause a timeout

@@ -36,7 +36,7 @@ impl Sack {
                 let (una, max) = (conn.una, conn.max);
                 self.reported.update(una, max, options);
                 self.pipe -= 1;
-                conn.settle();
+                conn.reset_backoff();
                 conn.set_timer(now);
             } else if !self.mute {
                 let (una, max) = (conn.una, conn.max);
@@ -56,7 +56,7 @@ impl Sack {
             let una = conn.una;
             self.mute = false;
             self.reported.clear();
-            self.high = una;
+            self.high_rxt = una;
         } else if !self.mute && conn.una < conn.max {
             let (una, max) = (conn.una, conn.max);
             if self.reported.update(una, max, options) {
@@ -96,7 +96,7 @@ impl Sack {
         conn.limited = 0;
         let (una, max) = (conn.una, conn.max);
         self.pipe = i64::from(max - una) - i64::from(DUPLICATES);
-        self.high = self.high.max(una + 1);
+        self.high_rxt = self.high_rxt.max(una + 1);
         conn.emit(now, una, out);
     }
 }

@@ -77,7 +77,7 @@ impl FineTimer {
     fn round_trip(conn: &mut Connection, now: Time, una: u32) -> Option<Span> {
         let mut newest = None;
         conn.sent.acked(una, |delivered| newest = Some(delivered));
-        newest.filter(|d| !d.again).map(|d| now.since(d.sent))
+        newest.filter(|d| !d.retransmitted).map(|d| now.since(d.sent))
     }
 
     /// The fast path: new data is acknowledged, without a recent loss. `una` is already advanced.

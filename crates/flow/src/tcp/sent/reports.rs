@@ -1,6 +1,6 @@
 //! SACK blocks that the receiver has reported (RFC 2018).
 
-use super::{Delivered, EVER, LISTED, SACKED, Sent};
+use super::{Delivered, EVER_RETRANSMITTED, LISTED, SACKED, Scoreboard};
 use paceline_packet::Block;
 
 /// The end of what is known to have been reported of the block that begins with `start`.
@@ -8,9 +8,9 @@ fn known_end(known: &[Block; 3], start: u32) -> u32 {
     known.iter().filter(|block| block.start == start).map(|block| block.end).max().unwrap_or(0)
 }
 
-impl Sent {
+impl Scoreboard {
     /// Processes SACK blocks in the common case: the first block of the last report has grown by one new segment, not
-    /// marked lost, and the others are unchanged. `None`: another case, for [`Sent::reported`].
+    /// marked lost, and the others are unchanged. `None`: another case, for [`Scoreboard::reported`].
     #[inline(always)]
     pub(in crate::tcp) fn grown(&mut self, blocks: &[Block; 3]) -> Option<Delivered> {
         let seq = self.known[0].end;
@@ -20,7 +20,7 @@ impl Sent {
         }
         let i = self.place(seq)?;
         let slot = self.slots[i];
-        if slot.marks & !EVER != LISTED {
+        if slot.marks & !EVER_RETRANSMITTED != LISTED {
             return None;
         }
         self.known[0].end = seq + 1;
@@ -30,7 +30,7 @@ impl Sent {
             self.unlink(seq, i);
         }
         let to = &mut self.slots[i];
-        to.marks = slot.marks & EVER | SACKED;
+        to.marks = slot.marks & EVER_RETRANSMITTED | SACKED;
         to.later = seq + 1;
         self.sacked += 1;
         self.missing = self.missing.wrapping_add(1);
@@ -70,7 +70,7 @@ impl Sent {
             } else {
                 self.unlink(seq, i);
             }
-            self.mark(i, slot.marks & EVER | SACKED);
+            self.mark(i, slot.marks & EVER_RETRANSMITTED | SACKED);
             self.slots[i].later = seq + 1;
             news(slot.delivered(seq, i));
             seq += 1;
@@ -79,7 +79,7 @@ impl Sent {
 
     /// The first segment at or after `seq` that has not been reported.
     pub(in crate::tcp) fn not_sacked(&mut self, seq: u32) -> u32 {
-        let reported = |sent: &Sent, seq: u32| {
+        let reported = |sent: &Scoreboard, seq: u32| {
             let slot = &sent.slots[sent.place(seq)?];
             (slot.marks & SACKED != 0).then_some(slot.later)
         };

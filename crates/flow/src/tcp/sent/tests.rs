@@ -6,13 +6,13 @@ fn block(start: u32, end: u32) -> [Block; 3] {
     [Block { start, end }, Block::default(), Block::default()]
 }
 
-fn order(sent: &Sent) -> Vec<u32> {
+fn order(sent: &Scoreboard) -> Vec<u32> {
     core::iter::successors(sent.oldest(), |&(seq, _)| sent.after(seq)).map(|(seq, _)| seq).collect()
 }
 
 #[test]
 fn counts_what_is_in_flight_and_keeps_the_order_of_transmission() {
-    let mut sent = Sent::new(1, true);
+    let mut sent = Scoreboard::new(1, true);
     for seq in 1..9 {
         sent.leaves(seq, Time(u64::from(seq)));
     }
@@ -31,14 +31,14 @@ fn counts_what_is_in_flight_and_keeps_the_order_of_transmission() {
     sent.leaves(2, Time(31));
     assert_eq!((sent.in_flight(), sent.next_lost()), (4, None));
     let mut acked = Vec::new();
-    sent.acked(7, |d| acked.push((d.seq, d.again)));
+    sent.acked(7, |d| acked.push((d.seq, d.retransmitted)));
     assert_eq!((acked, sent.in_flight(), order(&sent)), (vec![(1, true), (2, true)], 2, vec![7, 8]));
-    assert_eq!((sent.sacked(), sent.lost(), sent.again()), (0, 0, 0));
+    assert_eq!((sent.sacked(), sent.lost(), sent.retransmitted()), (0, 0, 0));
 }
 
 #[test]
 fn rfc_2018_8_a_receiver_that_renounces() {
-    let mut sent = Sent::new(0, true);
+    let mut sent = Scoreboard::new(0, true);
     for seq in 0..4 {
         sent.leaves(seq, Time(0));
     }
@@ -59,7 +59,7 @@ fn reports_are_taken_in_as_if_each_were_the_first() {
     for seed in 0..300 {
         let mut draws = Sequence::new(Stream::new(seed, "reports"));
         let mut below = |n: u32| (draws.unit() * f64::from(n)) as u32;
-        let mut pair = [Sent::new(0, true), Sent::new(0, true)];
+        let mut pair = [Scoreboard::new(0, true), Scoreboard::new(0, true)];
         let mut blocks = [Block::default(); 3];
         let (mut una, mut next, mut now) = (0, 0, 0);
         for _ in 0..200 {
@@ -76,7 +76,7 @@ fn reports_are_taken_in_as_if_each_were_the_first() {
                 3 => pair.iter_mut().for_each(|sent| _ = sent.lose(una + a)),
                 4 => pair.iter_mut().for_each(|sent| _ = sent.next_lost().map(|seq| sent.leaves(seq, Time(now)))),
                 5 if a == 0 => pair.iter_mut().for_each(|sent| sent.timed_out(|sent| sent.0 % 3 == 0)),
-                5 if a == 1 => pair.iter_mut().for_each(Sent::found),
+                5 if a == 1 => pair.iter_mut().for_each(Scoreboard::found),
                 6 => blocks = [Block { start: una + a, end: una + a + b }, blocks[0], blocks[1]],
                 7 => blocks.rotate_left(1),
                 _ => blocks[0].end += u32::from(below(8) > 0), // usually the same block grows
@@ -96,7 +96,7 @@ fn reports_are_taken_in_as_if_each_were_the_first() {
                 let mut acked = Vec::new();
                 sent.acked(una, |d| acked.push(d));
                 let marks: Vec<_> = (una..next).map(|seq| sent.slots.get(seq).map(|slot| slot.marks)).collect();
-                let counts = (sent.sacked(), sent.lost(), sent.again(), sent.in_flight(), sent.forward());
+                let counts = (sent.sacked(), sent.lost(), sent.retransmitted(), sent.in_flight(), sent.forward());
                 let reported: Vec<_> = (una..next).map(|seq| sent.not_sacked(seq)).collect();
                 (acked, marks, counts, reported, order(sent), sent.next_lost())
             });

@@ -156,7 +156,7 @@ fn section_6_3_1_the_first_interval_gives_the_rate_back() {
         let (_, _, report) = s.last();
         let rtt = Span::from_millis(R);
         let terms = Terms::new(1000, rtt, rtt * 4).unwrap().covering(per_ack);
-        let rate = terms.half(report.loss_event_rate);
+        let rate = terms.tfrc_rate(report.loss_event_rate);
         // the RFC requires 5 %
         assert!((rate / 100_000.0 - 1.0).abs() < 1e-9, "{rate}");
     }
@@ -175,7 +175,7 @@ fn section_6_3_1_a_lost_first_packet_gives_a_packet_in_two_round_trips() {
             s.packet(2000, 3);
         }
         let rtt = Span::from_millis(70);
-        let rate = Terms::new(1000, rtt, rtt * 4).unwrap().half(s.last().2.loss_event_rate);
+        let rate = Terms::new(1000, rtt, rtt * 4).unwrap().tfrc_rate(s.last().2.loss_event_rate);
         assert!((rate / (0.5 * 1000.0 / 0.07) - 1.0).abs() < 1e-9, "{rate}");
     }
 }
@@ -189,7 +189,7 @@ fn section_6_3_1_half_a_packet_a_round_trip_is_the_least() {
         s.packet(1000 * i as u64, seq);
     }
     let rtt = Span::from_millis(70);
-    let rate = Terms::new(1000, rtt, rtt * 4).unwrap().half(s.last().2.loss_event_rate);
+    let rate = Terms::new(1000, rtt, rtt * 4).unwrap().tfrc_rate(s.last().2.loss_event_rate);
     assert!((rate / (0.5 * 1000.0 / 0.07) - 1.0).abs() < 1e-9, "{rate}");
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Flow {
     pub(super) name: String,
     pub(super) title: String,
     /// Whether its receiver opens connections, in order to send requests.
-    pub(super) asks: bool,
+    pub(super) receiver_requests: bool,
     /// The hosts of the opening and of the accepting end.
     pub(super) hosts: [String; 2],
     scheme: String,
@@ -36,14 +36,14 @@ impl Flow {
     pub(super) fn of(model: &Model, number: usize) -> Option<Flow> {
         let flow = &model.flows[number];
         let Transport::Quic { config, controller } = &flow.transport else { return None };
-        let asks = config.request.is_some();
-        let ends = if asks { [flow.sink, flow.source] } else { [flow.source, flow.sink] };
+        let receiver_requests = config.request.is_some();
+        let ends = if receiver_requests { [flow.sink, flow.source] } else { [flow.source, flow.sink] };
         let alone = model.flows.iter().filter(|other| other.name == flow.name).count() == 1;
         Some(Flow {
             number,
             name: if alone { flow.name.clone() } else { format!("{}.{}", flow.name, flow.instance) },
             title: format!("{}, seed {}: {}, {}", model.name, model.seed, flow.label(), flow.scheme),
-            asks,
+            receiver_requests,
             hosts: ends.map(|node| model.nodes[node].clone()),
             scheme: flow.scheme.clone(),
             config: config.clone(),
@@ -54,7 +54,7 @@ impl Flow {
     /// The transport parameters of an end; both declare the same.
     pub(super) fn parameters(&self, initiator: Initiator) -> Parameters<'static> {
         let config = &self.config;
-        let pushed = !self.asks;
+        let pushed = !self.receiver_requests;
         let milliseconds = |span: Span| span.0 / 1_000_000;
         Parameters {
             initiator: Some(initiator),
@@ -65,9 +65,9 @@ impl Flow {
             initial_max_data: Some(config.receive_window),
             initial_max_stream_data_uni: pushed.then_some(config.stream_window),
             initial_max_streams_uni: pushed.then_some(config.max_streams.into()),
-            initial_max_stream_data_bidi_local: self.asks.then_some(config.stream_window),
-            initial_max_stream_data_bidi_remote: self.asks.then_some(config.stream_window),
-            initial_max_streams_bidi: self.asks.then_some(config.max_streams.into()),
+            initial_max_stream_data_bidi_local: self.receiver_requests.then_some(config.stream_window),
+            initial_max_stream_data_bidi_remote: self.receiver_requests.then_some(config.stream_window),
+            initial_max_streams_bidi: self.receiver_requests.then_some(config.max_streams.into()),
             ..Parameters::default()
         }
     }
@@ -118,7 +118,7 @@ impl End {
     pub(super) fn packet(&mut self, captured: &Captured, flow: &Flow, folder: &Path) -> io::Result<()> {
         let packet = &captured.packet;
         let content = Content::of(captured.extra.as_ref());
-        let of_opener = packet.flags.has(Flags::ACK) == flow.asks;
+        let of_opener = packet.flags.has(Flags::ACK) == flow.receiver_requests;
         // the opener's first packets identify their connection
         let named = content.connection().filter(|_| of_opener && !packet.flags.has(Flags::CORRUPT));
         let base = named.or_else(|| self.now.as_ref().map(|connection| connection.base)).unwrap_or(0);

@@ -6,7 +6,7 @@ use crate::endpoint::udp::UdpPort;
 use crate::host::HostReport;
 use crate::results::{FlowRow, LiveOutput, LiveSummary};
 use paceline_apps::share;
-use paceline_flow::rtp::{HeardStream, MOST_STREAMS};
+use paceline_flow::rtp::{MAX_STREAMS, ReceivedStream};
 use paceline_sim::Series;
 use paceline_units::{Span, Time};
 
@@ -16,7 +16,7 @@ impl Listening {
         let begin = self.begin;
         let end = self.streams().map(|stream| stream.last).max().unwrap_or(begin);
         let (mut rows, mut series): (Vec<FlowRow>, Vec<Series>) = Default::default();
-        for sender in self.heard() {
+        for sender in self.senders_of_host() {
             for (at, stream) in sender.listener.streams().iter().enumerate().filter(|(_, stream)| stream.is_valid()) {
                 let flow = name(stream);
                 // two ports may have streams with the same SSRC
@@ -26,7 +26,7 @@ impl Listening {
                 rows.push(FlowRow { instance, ..row(sender, stream, begin, ended) });
             }
         }
-        let from = self.heard().first().map_or_else(String::new, |sender| sender.from.to_string());
+        let from = self.senders_of_host().first().map_or_else(String::new, |sender| sender.from.to_string());
         let mut summary = LiveSummary::new("receive", Time::ZERO + end.since(begin), rows);
         summary.duration_s = self.options.lasts.map(Span::as_secs_f64);
         summary.notes = self.notes(ended);
@@ -34,8 +34,8 @@ impl Listening {
     }
 
     fn notes(&self, ended: &str) -> Vec<String> {
-        let told = self.heard().iter().map(|sender| sender.listener.told());
-        let (reports, bytes) = told.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        let sent = self.senders_of_host().iter().map(|sender| sender.listener.reports_sent());
+        let (reports, bytes) = sent.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
         let mut notes = vec![format!("{ended}; {reports} packets of RTCP sent, {bytes} bytes")];
         for stream in self.streams().filter(|stream| stream.restarts() > 0) {
             let (name, times) = (name(stream), stream.restarts());
@@ -47,26 +47,26 @@ impl Listening {
             let host = self.chosen.map_or_else(String::new, |host| format!(" to {host}"));
             notes.push(format!("{unsent} packets of RTCP could not be sent{host}"));
         }
-        let (others, garbage) = (self.strangers, self.garbage);
+        let (others, garbage) = (self.other_packets, self.garbage);
         if others + garbage > 0 {
             notes.push(format!("Left out: {others} packets of others, {garbage} that are neither RTP nor RTCP"));
         }
-        let beyond: u64 = self.heard().iter().map(|sender| sender.listener.beyond()).sum();
+        let beyond: u64 = self.senders_of_host().iter().map(|sender| sender.listener.beyond()).sum();
         if beyond > 0 {
-            notes.push(format!("Left out: {beyond} packets of streams after the first {MOST_STREAMS} of a port"));
+            notes.push(format!("Left out: {beyond} packets of streams after the first {MAX_STREAMS} of a port"));
         }
         notes
     }
 }
 
 /// A stream's name as a flow: its SSRC in hexadecimal.
-pub(super) fn name(stream: &HeardStream) -> String {
+pub(super) fn name(stream: &ReceivedStream) -> String {
     format!("{:08x}", stream.ssrc.0)
 }
 
-fn row(sender: &Sender, stream: &HeardStream, begin: Time, ended: &str) -> FlowRow {
-    let came: u64 = sender.listener.streams().iter().map(|stream| stream.wire_bytes).sum();
-    let (_, told) = sender.listener.told();
+fn row(sender: &Sender, stream: &ReceivedStream, begin: Time, ended: &str) -> FlowRow {
+    let received: u64 = sender.listener.streams().iter().map(|stream| stream.wire_bytes).sum();
+    let (_, sent) = sender.listener.reports_sent();
     let lasts = stream.last.since(stream.first).as_secs_f64();
     let per_second = |bytes: u64| bytes as f64 * 8.0 / lasts;
     let lost = loss(stream);
@@ -87,7 +87,7 @@ fn row(sender: &Sender, stream: &HeardStream, begin: Time, ended: &str) -> FlowR
         bytes_delivered: Some(stream.bytes),
         ecn_marks: Some(stream.marks),
         jitter_s: Some(stream.jitter_s()),
-        feedback_share: share(told, told + came),
+        feedback_share: share(sent, sent + received),
         active_s: lasts,
         ended: Some(if stream.has_left() { super::LEFT } else { ended }.to_owned()),
         ..FlowRow::default()
@@ -101,7 +101,7 @@ fn rates(flow: &str, instance: u32, recorded: &Recorded) -> Series {
 }
 
 /// Packets lost, and their share of the expected ones. Duplicates lower the count, which is limited to zero here.
-pub(super) fn loss(stream: &HeardStream) -> Option<(u64, f64)> {
+pub(super) fn loss(stream: &ReceivedStream) -> Option<(u64, f64)> {
     let lost = u64::try_from(stream.lost()).unwrap_or(0);
     let expected = stream.packets + lost;
     stream.is_valid().then(|| (lost, lost as f64 / expected as f64))

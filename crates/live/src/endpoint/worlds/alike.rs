@@ -149,9 +149,9 @@ fn frames_are_as_late() {
         for flow in ["a", "b"] {
             for name in ["frame_delay_p50_s", "frame_delay_p95_s"] {
                 let all = || simulated.iter().map(|rows| rows.of(flow, name));
-                let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+                let (min, max) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
                 let found = real.of(flow, name);
-                assert!((least - 0.008..=most + 0.008).contains(&found), "{text}: {name} {found}: {least} to {most}");
+                assert!((min - 0.008..=max + 0.008).contains(&found), "{text}: {name} {found}: {min} to {max}");
             }
         }
     }
@@ -210,7 +210,7 @@ fn a_bundle() {
 fn losses_of_a_call_are_repaired() {
     let bursts =
         "{ kind = \"gilbert-elliott\", to_bad = \"0.3 %\", to_good = \"2 %\", bad_rate = \"95 %\", on = \"data\" }";
-    for (loss, asks_for_keys) in [("{ rate = \"2 %\" }", false), (bursts, true)] {
+    for (loss, requests_keys) in [("{ rate = \"2 %\" }", false), (bursts, true)] {
         let text = format!(
             "duration = \"15 s\"\n[link.bottleneck]\nrate = \"4 Mbit/s\"\ndelay = \"25 ms\"\nloss = {loss}\n\
              queue = {{ limit = \"300 ms\" }}\n[flow.call]\ncc = \"gcc\"\nrtp = {{ nack = true, reduced_size = true }}\n\
@@ -226,7 +226,7 @@ fn losses_of_a_call_are_repaired() {
             assert!(of("nacks") >= again && again > 10.0);
             assert!((0.0..0.06).contains(&of("feedback_share")));
             assert!(of("jitter_buffer_delay_s") > 0.02);
-            if asks_for_keys {
+            if requests_keys {
                 assert!(of("plis") > 0.0);
                 assert!(of("key_frames") > 1.0);
             } else {

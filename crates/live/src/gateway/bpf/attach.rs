@@ -11,7 +11,7 @@ use std::io;
 /// Maximum number of connections in the map; beyond it the ones silent for longest are evicted, and no longer limited.
 pub const FLOWS: u32 = 65_536;
 /// The same for connections that are not vouched for (yet): packets that anyone can spoof only evict each other.
-pub const STRANGERS: u32 = 16_384;
+pub const UNVALIDATED: u32 = 16_384;
 const COUNTERS: usize = Counter::ALL.len();
 
 /// The programs and their maps.
@@ -19,8 +19,8 @@ const COUNTERS: usize = Counter::ALL.len();
 pub struct DataPath {
     /// The programs' state of connections.
     flows: Map<Key, FlowState>,
-    /// The same for those without [`flag::VOUCHED`](crate::gateway::table::flag::VOUCHED).
-    strangers: Map<Key, FlowState>,
+    /// The same for those without [`flag::VALIDATED`](crate::gateway::table::flag::VALIDATED).
+    unvalidated: Map<Key, FlowState>,
     /// Windows of individual connections (bytes).
     pub clamps: Map<Key, u32>,
     control: Map<u32, Control>,
@@ -40,8 +40,8 @@ impl DataPath {
         raise_memory_limit();
         let refused = |what: &'static str| move |error| GatewayError::Bpf { what, error };
         let flows = Map::new(MapKind::LruHash, "pl_flows", FLOWS).map_err(refused("make the map of connections"))?;
-        let strangers =
-            Map::new(MapKind::LruHash, "pl_strangers", STRANGERS).map_err(refused("make the map of strangers"))?;
+        let unvalidated =
+            Map::new(MapKind::LruHash, "pl_strangers", UNVALIDATED).map_err(refused("make the map of strangers"))?;
         let clamps = Map::new(MapKind::Hash, "pl_clamps", FLOWS).map_err(refused("make the map of windows"))?;
         let control: Map<u32, Control> =
             Map::new(MapKind::Array, "pl_control", 1).map_err(refused("make the map of settings"))?;
@@ -49,7 +49,7 @@ impl DataPath {
         let setting = Setting {
             link_header,
             flows: flows.descriptor(),
-            strangers: strangers.descriptor(),
+            unvalidated: unvalidated.descriptor(),
             clamps: clamps.descriptor(),
             control: control.descriptor(),
             counters: counters.descriptor(),
@@ -60,7 +60,7 @@ impl DataPath {
         };
         let egress = load("pl_egress", Direction::Egress).map_err(refused("load the program towards stations"))?;
         let ingress = load("pl_ingress", Direction::Ingress).map_err(refused("load the program from stations"))?;
-        Ok(DataPath { flows, strangers, clamps, control, counters, egress, ingress })
+        Ok(DataPath { flows, unvalidated, clamps, control, counters, egress, ingress })
     }
 
     /// All connections. A connection that moves between the maps meanwhile occurs twice, the newer entry last.
@@ -68,7 +68,7 @@ impl DataPath {
     /// # Errors
     /// The system's.
     pub fn connections(&self) -> io::Result<Vec<(Key, FlowState)>> {
-        let mut all = self.strangers.all()?;
+        let mut all = self.unvalidated.all()?;
         all.extend(self.flows.all()?);
         Ok(all)
     }
@@ -78,7 +78,7 @@ impl DataPath {
     /// # Errors
     /// The system's.
     pub fn forget(&self, key: &Key) -> io::Result<()> {
-        self.strangers.remove(key)?;
+        self.unvalidated.remove(key)?;
         self.flows.remove(key)
     }
 

@@ -26,7 +26,7 @@ pub struct Setting {
     /// Descriptor of the map from [`Key`] to [`FlowState`].
     pub flows: i32,
     /// The same for connections that are not vouched for yet.
-    pub strangers: i32,
+    pub unvalidated: i32,
     /// Map from [`Key`] to a window in bytes.
     pub clamps: i32,
     /// Array with one [`Control`].
@@ -71,7 +71,7 @@ const OPTION: i16 = -124;
 const VALUE: i16 = -128;
 const SCALE: i16 = -132;
 const MSS: i16 = -136;
-const ODD: i16 = -140;
+const UNMODIFIABLE: i16 = -140;
 const INDEX: i16 = -144;
 const FIELD: i16 = -148;
 const PAYLOAD: i16 = -152;
@@ -307,7 +307,7 @@ impl Writer {
         self.offer();
         // The first map is searched again at the end: another processor may be moving the connection to it, and inserts
         // it there before removing it from the other one.
-        for map in [self.setting.flows, self.setting.strangers, self.setting.flows] {
+        for map in [self.setting.flows, self.setting.unvalidated, self.setting.flows] {
             self.look_up(map, KEY);
             self.a.mov(R7, R0);
             self.a.jump_if(R7, Cond::Ne, 0, found);
@@ -436,7 +436,7 @@ impl Writer {
         self.acknowledged();
         self.a.load(W, R1, R7, state!(flags));
         self.a.mov(R2, R1);
-        self.a.alu(Alu::And, R2, (flag::BOTH | flag::ODD) as i32);
+        self.a.alu(Alu::And, R2, (flag::BOTH | flag::UNMODIFIABLE) as i32);
         self.a.jump_if(R2, Cond::Ne, flag::BOTH as i32, unknown);
         self.vouch();
         self.a.load(W, R1, R7, state!(flags));
@@ -469,7 +469,7 @@ impl Writer {
 
     /// Processes an ACK's information about earlier data.
     fn acknowledged(&mut self) {
-        let (older, newer, sampled, least, kept, same) =
+        let (older, newer, sampled, new_min, kept, same) =
             (self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label());
         self.network(W, R4, SEGMENT_HEADER + 8);
         self.a.load(W, R1, R7, state!(flags));
@@ -492,9 +492,9 @@ impl Writer {
         self.microseconds_since();
         self.a.store(W, R7, state!(lan_rtt), R2);
         self.a.load(W, R1, R7, state!(lan_rtt_min));
-        self.a.jump_if(R1, Cond::Eq, 0, least);
+        self.a.jump_if(R1, Cond::Eq, 0, new_min);
         self.a.jump_if(R1, Cond::Le, R2, kept);
-        self.a.place(least);
+        self.a.place(new_min);
         self.a.store(W, R7, state!(lan_rtt_min), R2);
         self.a.place(kept);
         // maximum of the interval, in the slot for even or odd ones

@@ -1,7 +1,7 @@
 //! What a watch shows while it runs, and its result at the end.
 
-use super::{Connection, Counts, MOST_CONNECTIONS, Watching};
-use crate::kernel::log::Way;
+use super::{Connection, Counts, MAX_CONNECTIONS, Watching};
+use crate::kernel::log::Direction;
 use crate::kernel::tcp_info::State;
 use crate::results::{FlowRow, LiveOutput, LiveSummary};
 use paceline_units::Span;
@@ -77,10 +77,10 @@ impl Watching {
             let next = instances.entry(flow.to_owned()).or_default();
             let instance = *next;
             *next += 1;
-            let way = log.way();
-            let (from, to) = match way {
-                Way::Out => (socket.local, socket.peer),
-                Way::In => (socket.peer, socket.local),
+            let direction = log.direction();
+            let (from, to) = match direction {
+                Direction::Out => (socket.local, socket.peer),
+                Direction::In => (socket.peer, socket.local),
             };
             flows.push(FlowRow {
                 flow: flow.to_owned(),
@@ -92,9 +92,9 @@ impl Watching {
                 ended: Some(if ended.is_some() { "closed" } else { "open" }.to_owned()),
                 pid: owner.as_ref().map(|owner| owner.pid),
                 program: owner.as_ref().map(|owner| owner.program.clone()),
-                ..log.row(way, ended.unwrap_or(end))
+                ..log.row(direction, ended.unwrap_or(end))
             });
-            series.extend(log.series(flow, instance, way));
+            series.extend(log.series(flow, instance, direction));
         }
         let duration_s = self.options.duration.map(Span::as_secs_f64);
         LiveOutput { summary: LiveSummary { duration_s, notes, ..LiveSummary::new(name, end, flows) }, series }
@@ -110,7 +110,7 @@ impl Watching {
             ));
         }
         if beyond > 0 {
-            notes.push(format!("{beyond} connections beyond the first {MOST_CONNECTIONS} were not followed"));
+            notes.push(format!("{beyond} connections beyond the first {MAX_CONNECTIONS} were not followed"));
         }
         if missed > 0 {
             notes.push(format!("{missed} readings were missed: the host was busy, or the interval is too short"));

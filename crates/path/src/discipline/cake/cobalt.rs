@@ -16,8 +16,8 @@ use super::model::CakeModel;
 use crate::DropReason;
 
 /// How much BLUE's probability rises at an overflow, and falls when the queue is found empty; units of 2^-32.
-const RISE: u32 = 1 << 24;
-const FALL: u32 = 1 << 20;
+const P_INC: u32 = 1 << 24;
+const P_DEC: u32 = 1 << 20;
 
 /// The parameters, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,9 +76,9 @@ impl Cobalt {
     }
 
     /// A packet of this queue was dropped on overflow.
-    pub(super) fn overflows(&mut self, settings: &Settings, now: u64) {
+    pub(super) fn queue_full(&mut self, settings: &Settings, now: u64) {
         if now - self.blue_at > settings.target {
-            self.blue = self.blue.saturating_add(RISE);
+            self.blue = self.blue.saturating_add(P_INC);
             self.blue_at = now;
         }
         self.dropping = true;
@@ -87,9 +87,9 @@ impl Cobalt {
     }
 
     /// The queue was found empty. Returns whether no state is left to decay.
-    pub(super) fn empties(&mut self, settings: &Settings, now: u64) -> bool {
+    pub(super) fn queue_empty(&mut self, settings: &Settings, now: u64) -> bool {
         if self.blue > 0 && now - self.blue_at > settings.target {
-            self.blue = self.blue.saturating_sub(FALL);
+            self.blue = self.blue.saturating_sub(P_DEC);
             self.blue_at = now;
         }
         self.dropping = false;
@@ -100,18 +100,18 @@ impl Cobalt {
         self.blue == 0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// A packet leaves after `waited`. `busy`: the number of bulk flows, each of which is allowed some delay; `draw`:
-    /// BLUE's draw, in units of 2^-32.
-    pub(super) fn leaves(
+    /// A packet leaves after `waited`. `bulk_flows`: the number of bulk flows, each of which is allowed some delay;
+    /// `draw`: BLUE's draw, in units of 2^-32.
+    pub(super) fn should_drop(
         &mut self,
         settings: &Settings,
         now: u64,
         waited: u64,
-        busy: u64,
+        bulk_flows: u64,
         capable: bool,
         draw: impl FnOnce() -> u32,
     ) -> Verdict {
-        let own = settings.mtu_time.saturating_mul(busy.saturating_mul(2).max(4));
+        let own = settings.mtu_time.saturating_mul(bulk_flows.saturating_mul(2).max(4));
         let above = waited > settings.target && waited > own;
         let due = self.count > 0 && now >= self.drop_next;
         if above {

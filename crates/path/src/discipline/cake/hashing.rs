@@ -2,7 +2,7 @@
 //! active ones fall into one set.
 
 use super::model::{Hosts, Isolation};
-use super::{Cake, Set};
+use super::{Cake, FlowState};
 use paceline_packet::Packet;
 
 /// The number of queues, and of host slots.
@@ -13,7 +13,7 @@ const WAYS: usize = 8;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Host {
     tags: [u32; 2],
-    pub(super) busy: [u16; 2],
+    pub(super) bulk_flow_count: [u16; 2],
 }
 
 /// The roles of a host: sender and receiver.
@@ -72,31 +72,31 @@ impl Cake {
             }
         };
         let home = &self.flows[hash as usize % QUEUES];
-        if home.tag == hash && home.set != Set::None {
+        if home.tag == hash && home.state != FlowState::None {
             return hash as usize % QUEUES;
         }
         let flows = &self.flows;
-        let (number, found) = place(hash, |at| flows[at].tag == hash, |at| flows[at].set == Set::None);
-        let (was, roles) = (self.flows[number].set, self.roles());
+        let (number, found) = place(hash, |at| flows[at].tag == hash, |at| flows[at].state == FlowState::None);
+        let (was, roles) = (self.flows[number].state, self.roles());
         self.flows[number].tag = hash;
-        if found == Found::Own && was != Set::None || roles == [false; 2] {
+        if found == Found::Own && was != FlowState::None || roles == [false; 2] {
             return number;
         }
         // new here, or shared with other flows: the hosts are now this packet's
-        if was == Set::Bulk {
-            self.count_busy(number, false);
+        if was == FlowState::Bulk {
+            self.update_bulk_flow_counts(number, false);
         }
         let hashes = self.hash_of_hosts(packet);
         for role in [SOURCE, DESTINATION] {
             if roles[role] {
                 let (hosts, hash) = (&self.places, hashes[role]);
-                let (at, _) = place(hash, |at| hosts[at].tags[role] == hash, |at| hosts[at].busy[role] == 0);
+                let (at, _) = place(hash, |at| hosts[at].tags[role] == hash, |at| hosts[at].bulk_flow_count[role] == 0);
                 self.places[at].tags[role] = hash;
                 self.flows[number].hosts[role] = at as u16;
             }
         }
-        if was == Set::Bulk {
-            self.count_busy(number, true);
+        if was == FlowState::Bulk {
+            self.update_bulk_flow_counts(number, true);
         }
         number
     }
@@ -107,12 +107,12 @@ impl Cake {
     }
 
     /// Updates its hosts' bulk flow counts when a queue becomes bulk, or stops being bulk.
-    pub(super) fn count_busy(&mut self, number: usize, is: bool) {
+    pub(super) fn update_bulk_flow_counts(&mut self, number: usize, is: bool) {
         let roles = self.roles();
         for role in [SOURCE, DESTINATION] {
             if roles[role] {
-                let busy = &mut self.places[usize::from(self.flows[number].hosts[role])].busy[role];
-                *busy = if is { *busy + 1 } else { *busy - 1 };
+                let count = &mut self.places[usize::from(self.flows[number].hosts[role])].bulk_flow_count[role];
+                *count = if is { *count + 1 } else { *count - 1 };
             }
         }
     }
@@ -120,10 +120,10 @@ impl Cake {
     /// The divisor of a queue's quantum: the larger bulk flow count of its two hosts.
     pub(super) fn load(&self, number: usize) -> u32 {
         let roles = self.roles();
-        let busy = |role: usize| {
+        let bulk_flow_count = |role: usize| {
             let host = &self.places[usize::from(self.flows[number].hosts[role])];
-            if roles[role] { u32::from(host.busy[role]) } else { 0 }
+            if roles[role] { u32::from(host.bulk_flow_count[role]) } else { 0 }
         };
-        busy(SOURCE).max(busy(DESTINATION)).max(1)
+        bulk_flow_count(SOURCE).max(bulk_flow_count(DESTINATION)).max(1)
     }
 }

@@ -40,7 +40,7 @@ impl Shaper {
 
     /// The instant before which nothing leaves.
     #[inline]
-    pub(super) fn opens(&self) -> u64 {
+    pub(super) fn next_release(&self) -> u64 {
         self.next.min(self.at_last)
     }
 

@@ -79,7 +79,7 @@ fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
     for (capable, signals) in [false, true].into_iter().zip(&mut signals) {
         let mut cobalt = Cobalt::default();
         for ms in 1000..1350 {
-            match cobalt.leaves(&settings, ms * MS, 10 * MS, 0, capable, || unreachable!("BLUE is at rest")) {
+            match cobalt.should_drop(&settings, ms * MS, 10 * MS, 0, capable, || unreachable!("BLUE is at rest")) {
                 PASS => {}
                 verdict => {
                     assert_eq!(verdict, if capable { MARK } else { DROP });
@@ -89,10 +89,10 @@ fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
         }
         // the sixth signal would be at 1364.0; with the delay good by then, the count falls by one at that time, and
         // again at 1408.7, 1458.7, 1516.5, 1587.2 and 1687.2
-        assert!(!cobalt.empties(&settings, 1350 * MS), "it remembers");
+        assert!(!cobalt.queue_empty(&settings, 1350 * MS), "it remembers");
         let after = |ms: u64| {
             let mut cobalt = cobalt;
-            assert_eq!(cobalt.leaves(&settings, ms * MS, MS, 0, capable, || 0), PASS);
+            assert_eq!(cobalt.should_drop(&settings, ms * MS, MS, 0, capable, || 0), PASS);
             cobalt.count()
         };
         assert_eq!([1350, 1363, 1365, 1408, 1409, 1459, 1517, 1588, 1688].map(after), [6, 6, 5, 5, 4, 3, 2, 1, 0]);
@@ -107,9 +107,9 @@ fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
 fn what_a_delay_is() {
     let settings = Settings::new(&CakeModel::new(None));
     let slow = Settings { mtu_time: 3 * MS, ..settings };
-    let signals = |settings: &Settings, waited: u64, busy: u64| {
+    let signals = |settings: &Settings, waited: u64, bulk_flows: u64| {
         let mut cobalt = Cobalt::default();
-        (0..200).any(|ms| cobalt.leaves(settings, (1000 + ms) * MS, waited, busy, true, || 0) == MARK)
+        (0..200).any(|ms| cobalt.should_drop(settings, (1000 + ms) * MS, waited, bulk_flows, true, || 0) == MARK)
     };
     assert!(!signals(&settings, 5 * MS, 0) && signals(&settings, 5 * MS + 1, 0));
     assert!(!signals(&slow, 12 * MS, 0) && signals(&slow, 12 * MS + 1, 2));
@@ -123,27 +123,27 @@ fn blue_rises_with_overflows_and_falls_with_idleness() {
     let settings = Settings::new(&CakeModel::new(None));
     let mut cobalt = Cobalt::default();
     for ms in 1000..1060 {
-        cobalt.overflows(&settings, ms * MS);
+        cobalt.queue_full(&settings, ms * MS);
     }
     // at 1000, 1006, ... 1054 ms
     assert_eq!(cobalt.blue(), 10 << 24);
     let drops = (0..10_000u32).filter(|draw| {
         let mut cobalt = cobalt;
         let draw = || draw * (u32::MAX / 10_000);
-        let verdict = cobalt.leaves(&settings, 1060 * MS, MS, 0, true, draw);
+        let verdict = cobalt.should_drop(&settings, 1060 * MS, MS, 0, true, draw);
         assert!(!verdict.mark);
         verdict.drop == Some(DropReason::Early)
     });
     assert_eq!(drops.count(), 10_000 * 10 / 256 + 1);
     for ms in 1060..1120 {
-        assert!(!cobalt.empties(&settings, ms * MS));
+        assert!(!cobalt.queue_empty(&settings, ms * MS));
     }
     assert_eq!(cobalt.blue(), (10 << 24) - (10 << 20));
     let mut cobalt = Cobalt::default();
-    (1..2000).for_each(|n| cobalt.overflows(&settings, n * 6 * MS));
+    (1..2000).for_each(|n| cobalt.queue_full(&settings, n * 6 * MS));
     assert_eq!(cobalt.blue(), u32::MAX, "no more than always");
-    (2000..8000).for_each(|n| _ = cobalt.empties(&settings, n * 6 * MS));
-    assert!(cobalt.blue() == 0 && cobalt.empties(&settings, 60_000 * MS));
+    (2000..8000).for_each(|n| _ = cobalt.queue_empty(&settings, n * 6 * MS));
+    assert!(cobalt.blue() == 0 && cobalt.queue_empty(&settings, 60_000 * MS));
 }
 
 /// 40 bytes and 10 of overhead fill two ATM cells; 100 bytes take two of PTM's blocks and 102 bytes.
@@ -172,7 +172,7 @@ fn the_shaper_is_a_clock() {
     for us in 0..10_000 {
         if us == 2_500 {
             put(&mut cake, us * US, packet(1, 3, 480));
-            assert_eq!(cake.opens(), 3_007 * US, "the third is not over");
+            assert_eq!(cake.next_release(), 3_007 * US, "the third is not over");
         }
         if us == 9_000 {
             put(&mut cake, us * US, packet(1, 4, 480));
@@ -255,8 +255,8 @@ fn rates(isolation: Isolation, from: bool) -> (f64, f64) {
     served(&mut cake, 2000);
     let bytes = served(&mut cake, 2000);
     let of_first = bytes.range(..10).map(|(_, bytes)| bytes).sum::<u64>();
-    let most = bytes.range(..10).map(|(_, bytes)| bytes).max().copied().unwrap_or(0);
-    (bytes.get(&10).copied().unwrap_or(0) as f64 / of_first as f64, most as f64 * 10.0 / of_first as f64)
+    let max_bytes = bytes.range(..10).map(|(_, bytes)| bytes).max().copied().unwrap_or(0);
+    (bytes.get(&10).copied().unwrap_or(0) as f64 / of_first as f64, max_bytes as f64 * 10.0 / of_first as f64)
 }
 
 /// If hosts share in that direction, a host with one flow gets as much as one with ten; if only flows do, an eleventh.
@@ -275,10 +275,10 @@ fn hosts_share_alike() {
         (Isolation::DstHost, false, 1.0),
         (Isolation::Hosts, true, 0.1),
     ] {
-        let (share, most) = rates(isolation, from);
+        let (share, max_share) = rates(isolation, from);
         assert!((share / one - 1.0).abs() < 0.02, "{isolation:?}, from {from}: {share}");
         // one host's queue keeps its flows in order of arrival
-        assert!((most - 1.0).abs() < 0.05, "{isolation:?}, from {from}: {most}");
+        assert!((max_share - 1.0).abs() < 0.05, "{isolation:?}, from {from}: {max_share}");
     }
     let mut blind = cake(|model| model.isolation = Isolation::FlowBlind);
     (0..50).for_each(|seq| _ = put(&mut blind, 0, packet(seq % 7, seq, 100)));
@@ -301,10 +301,14 @@ fn busy_flows_are_counted_back() {
             take(&mut cake, now);
         }
     }
-    let busy =
-        |cake: &Cake| cake.places.iter().map(|host| u32::from(host.busy[0]) + u32::from(host.busy[1])).sum::<u32>();
-    let bulk = cake.flows.iter().filter(|flow| flow.set == Set::Bulk).count() as u32;
-    assert!(bulk > 100 && cake.bulk == bulk && busy(&cake) == 2 * bulk, "{bulk}");
+    let bulk_flow_counts = |cake: &Cake| {
+        cake.places
+            .iter()
+            .map(|host| u32::from(host.bulk_flow_count[0]) + u32::from(host.bulk_flow_count[1]))
+            .sum::<u32>()
+    };
+    let bulk = cake.flows.iter().filter(|flow| flow.state == FlowState::Bulk).count() as u32;
+    assert!(bulk > 100 && cake.bulk == bulk && bulk_flow_counts(&cake) == 2 * bulk, "{bulk}");
     // an occasional packet, so that scheduling continues
     for seq in 0..200_000u32 {
         now += MS;
@@ -313,8 +317,8 @@ fn busy_flows_are_counted_back() {
         }
         take(&mut cake, now);
     }
-    assert!(cake.flows.iter().filter(|flow| flow.set != Set::None).count() <= 2);
-    assert!(busy(&cake) <= 2 && cake.bulk <= 1);
+    assert!(cake.flows.iter().filter(|flow| flow.state != FlowState::None).count() <= 2);
+    assert!(bulk_flow_counts(&cake) <= 2 && cake.bulk <= 1);
 }
 
 /// A packet of a flow that has just become active goes next, before a thousand that wait.
@@ -442,7 +446,7 @@ fn collisions(n: u32) -> [f64; 2] {
         for flow in n..n + NEW {
             shared[1] += u32::from(plain[home(&cake, flow)]);
             let queue = cake.classify(&packet(flow, 0, 100));
-            shared[0] += u32::from(cake.flows[queue].set != Set::None);
+            shared[0] += u32::from(cake.flows[queue].state != FlowState::None);
         }
     }
     shared.map(|shared| f64::from(shared) / (SEEDS as f64 * f64::from(NEW)))
@@ -523,11 +527,13 @@ fn nine_busy_hosts_in_a_set() {
         (0..5).for_each(|seq| _ = put(&mut cake, 0, of(host, flow, seq)));
         (0..2).for_each(|_| _ = take(&mut cake, 0));
     }
-    let busy = |cake: &Cake| cake.places[24..32].iter().map(|place| place.busy[hashing::SOURCE]).collect::<Vec<_>>();
-    assert_eq!(busy(&cake), [1; 8], "each its own place");
+    let bulk_flow_counts = |cake: &Cake| {
+        cake.places[24..32].iter().map(|place| place.bulk_flow_count[hashing::SOURCE]).collect::<Vec<_>>()
+    };
+    assert_eq!(bulk_flow_counts(&cake), [1; 8], "each its own place");
     (0..3).for_each(|seq| _ = put(&mut cake, 0, of(crowd[8], 8, seq)));
     (0..2).for_each(|_| _ = take(&mut cake, 0));
     let number = cake.classify(&of(crowd[8], 8, 3));
     assert_eq!(usize::from(cake.flows[number].hosts[hashing::SOURCE]), home(&cake, crowd[8]));
-    assert_eq!(busy(&cake).iter().sum::<u16>(), 9);
+    assert_eq!(bulk_flow_counts(&cake).iter().sum::<u16>(), 9);
 }

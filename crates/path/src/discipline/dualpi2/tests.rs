@@ -281,7 +281,7 @@ fn classes_and_room() {
         dual.enqueue(of(0, 100, flags), |_, _| {});
     }
     assert_eq!([L4S, CLASSIC].map(|class| dual.queues[class].packets()), [3, 2]);
-    let room = |model: DualPi2Model| {
+    let accepted = |model: DualPi2Model| {
         let mut dual = queue(model);
         let mut lost = 0;
         (0..40).for_each(|_| {
@@ -291,10 +291,10 @@ fn classes_and_room() {
         dual.packets()
     };
     let bytes = Limit::Bytes(Size(5000));
-    assert_eq!((room(DualPi2Model::rfc9332(bytes)), room(DualPi2Model::linux(bytes))), (8, 10));
+    assert_eq!((accepted(DualPi2Model::rfc9332(bytes)), accepted(DualPi2Model::linux(bytes))), (8, 10));
     let packets = Limit::Packets(7);
-    assert_eq!((room(DualPi2Model::rfc9332(packets)), room(DualPi2Model::linux(packets))), (7, 7));
-    assert_eq!(room(DualPi2Model::rfc9332(Limit::Bytes(Size(100)))), 1, "one always may");
+    assert_eq!((accepted(DualPi2Model::rfc9332(packets)), accepted(DualPi2Model::linux(packets))), (7, 7));
+    assert_eq!(accepted(DualPi2Model::rfc9332(Limit::Bytes(Size(100)))), 1, "one always may");
 }
 
 /// RFC 9332's figures, transcribed; the caller is the scheduler.
@@ -319,7 +319,8 @@ impl Figures {
 
     /// Figure 6, or 8, with the bounds from the text.
     fn dualpi2_update(&mut self, now: u64) {
-        let time = |queue: &VecDeque<(u64, u8)>| queue.front().map_or(0.0, |(came, _)| (now - came) as f64 * 1e-9);
+        let time =
+            |queue: &VecDeque<(u64, u8)>| queue.front().map_or(0.0, |(arrived_at, _)| (now - arrived_at) as f64 * 1e-9);
         let mut curq = time(&self.cq);
         if self.second_pass {
             curq = curq.max(time(&self.lq));
@@ -353,10 +354,10 @@ impl Figures {
     /// Figure 4, or 7, for one packet: `None` if it is dropped, otherwise its ECN field.
     fn dualpi2_dequeue(&mut self, now: u64, from_lq: bool) -> Option<u8> {
         if from_lq {
-            let (came, mut ecn) = self.lq.pop_front().unwrap();
+            let (arrived_at, mut ecn) = self.lq.pop_front().unwrap();
             if !self.second_pass || self.p_cl < 1.0 {
                 let long = !self.second_pass || self.lq.len() > 1;
-                let p_native = if long { Figures::laqm((now - came) as f64 * 1e-9) } else { 0.0 };
+                let p_native = if long { Figures::laqm((now - arrived_at) as f64 * 1e-9) } else { 0.0 };
                 if Figures::recur(&mut self.lq_count, p_native.max(self.p_cl)) {
                     ecn = 3;
                 }

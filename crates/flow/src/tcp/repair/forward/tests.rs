@@ -2,7 +2,7 @@
 
 use super::{Forward, News};
 use crate::tcp::connection::DUPLICATES;
-use crate::tcp::sent::Sent;
+use crate::tcp::sent::Scoreboard;
 use paceline_packet::{Block, TcpOptions};
 use paceline_units::Time;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ enum Mark {
     Sacked,
     Lost,
     /// Retransmitted as number `id` of this recovery, when the next new segment was `next`.
-    Again {
+    Retransmitted {
         next: u32,
         id: i64,
     },
@@ -62,7 +62,7 @@ impl Plain {
             match self.marks.pop_front() {
                 Some(Mark::Sacked) => self.sacked -= 1,
                 Some(Mark::Lost) => self.lost -= 1,
-                Some(Mark::Again { id, .. }) => {
+                Some(Mark::Retransmitted { id, .. }) => {
                     if id > self.again_acked {
                         self.again_acked = id;
                         newer = true;
@@ -135,7 +135,7 @@ impl Plain {
             if blocks.get(block).is_some_and(|b| b.start <= seq) {
                 match mark {
                     Mark::Lost => self.lost -= 1,
-                    Mark::Again { id, .. } => {
+                    Mark::Retransmitted { id, .. } => {
                         self.again_acked = id;
                         news.ambiguous = true;
                         thorough = true;
@@ -149,7 +149,9 @@ impl Plain {
             }
             let lost = match mark {
                 Mark::InFlight => seq + DUPLICATES < forward,
-                Mark::Again { next, id } => next <= forward || id + i64::from(DUPLICATES) + 1 < self.again_acked,
+                Mark::Retransmitted { next, id } => {
+                    next <= forward || id + i64::from(DUPLICATES) + 1 < self.again_acked
+                }
                 _ => false,
             };
             if lost {
@@ -192,7 +194,7 @@ impl Plain {
 
     fn sent_again(&mut self, seq: u32, next: u32) {
         if let Some(mark) = self.marks.get_mut((seq - self.first) as usize) {
-            *mark = Mark::Again { next, id: self.again };
+            *mark = Mark::Retransmitted { next, id: self.again };
             self.again += 1;
             self.lost -= 1;
         }
@@ -225,7 +227,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn the_same_as_segment_after_segment(steps in steps()) {
-        let (mut forward, mut sent, mut plain) = (Forward::default(), Sent::new(0, false), Plain::default());
+        let (mut forward, mut sent, mut plain) = (Forward::default(), Scoreboard::new(0, false), Plain::default());
         let (mut una, mut nxt) = (0u32, 20u32);
         (0..nxt).for_each(|seq| _ = sent.leaves(seq, Time::ZERO));
         for step in steps {
@@ -265,7 +267,7 @@ proptest! {
                 Step::Timeout => {}
             }
             prop_assert_eq!(forward.edge, plain.forward);
-            prop_assert_eq!((sent.sacked(), sent.lost() - sent.again()), (plain.sacked, plain.lost));
+            prop_assert_eq!((sent.sacked(), sent.lost() - sent.retransmitted()), (plain.sacked, plain.lost));
             prop_assert_eq!(sent.in_flight(), nxt - una - plain.sacked - plain.lost);
             // numbers continue after a timeout; ns-2's restart
             let first = i64::from(sent.next_number()) - plain.again;
@@ -273,7 +275,10 @@ proptest! {
             for seq in una..nxt {
                 let mark = seq.checked_sub(plain.first).and_then(|i| plain.marks.get(i as usize));
                 let number = sent.number(seq).map(|n| i64::from(n) - first);
-                let again = mark.and_then(|mark| if let Mark::Again { id, .. } = mark { Some(*id) } else { None });
+                let again = mark.and_then(|mark| match mark {
+                    Mark::Retransmitted { id, .. } => Some(*id),
+                    _ => None,
+                });
                 prop_assert_eq!(number, again, "{}", seq);
                 prop_assert_eq!(sent.is_pristine(seq), mark.is_none_or(|mark| *mark == Mark::InFlight), "{}", seq);
                 let reported = sent.not_sacked(seq) != seq;

@@ -16,8 +16,8 @@ impl Linux {
         let duplicate = first.end <= conn.una || (second.start <= first.start && first.end <= second.end);
         let settled = match self.state {
             State::Open | State::Disorder => true,
-            State::Recovery => conn.una < self.high,
-            State::Reducing | State::Loss => false,
+            State::Recovery => conn.una < self.high_seq,
+            State::Cwr | State::Loss => false,
         };
         let plain = first.start < first.end && options.window.is_none() && !duplicate;
         plain && settled && self.probe.is_over() && self.undo.retransmissions != Some(0)

@@ -19,10 +19,10 @@ impl Linux {
         }
         if self.state == State::Open {
             self.undo.stamp = None;
-        } else if conn.una >= self.high {
+        } else if conn.una >= self.high_seq {
             match self.state {
-                // data beyond `high` must be acknowledged, so that CWR has arrived
-                State::Reducing if conn.una != self.high => self.end_reduction(conn, now),
+                // data beyond `high_seq` must be acknowledged, so that CWR has arrived
+                State::Cwr if conn.una != self.high_seq => self.end_reduction(conn, now),
                 State::Recovery => {
                     self.try_undo(conn, now);
                     self.end_reduction(conn, now);
@@ -48,7 +48,7 @@ impl Linux {
             State::Loss => {
                 if news.acked && self.try_undo(conn, now) {
                     self.keep_open(conn);
-                } else if conn.una >= self.high {
+                } else if conn.una >= self.high_seq {
                     self.state = State::Open;
                     conn.inflation = 0;
                     self.rack.recovered();
@@ -57,7 +57,7 @@ impl Linux {
                     self.keep_open(conn);
                 }
                 self.find_losses(conn, now, news);
-                if self.state < State::Reducing || news.lost_again {
+                if self.state < State::Cwr || news.lost_again {
                     self.open_or_recover(conn, now, news);
                 }
             }
@@ -76,13 +76,13 @@ impl Linux {
         if conn.sent.lost() > 0 {
             return self.enter_recovery(conn, now, news.echo);
         }
-        if news.echo && self.state < State::Reducing {
+        if news.echo && self.state < State::Cwr {
             conn.cwr = true;
             self.begin_reduction(conn, now, TcpEvent::EcnEcho);
             conn.action = Action::Ecn;
             self.undo.marker = None;
-            self.state = State::Reducing;
-        } else if self.state < State::Reducing {
+            self.state = State::Cwr;
+        } else if self.state < State::Cwr {
             self.keep_open(conn);
         }
     }
@@ -90,11 +90,11 @@ impl Linux {
     /// `tcp_try_keep_open`: no segment is lost, but some may be SACKed or retransmitted.
     #[inline]
     pub(super) fn keep_open(&mut self, conn: &Connection) {
-        let again = conn.sent.again() > 0 || conn.sent.head().is_some_and(|(_, ever)| ever);
+        let again = conn.sent.retransmitted() > 0 || conn.sent.head().is_some_and(|(_, ever)| ever);
         let state = if conn.sent.sacked() + conn.sent.lost() > 0 || again { State::Disorder } else { State::Open };
         if state != self.state {
             self.state = state;
-            self.high = conn.max;
+            self.high_seq = conn.max;
         }
     }
 
@@ -129,7 +129,7 @@ impl Linux {
     pub(super) fn enter_recovery(&mut self, conn: &mut Connection, now: Time, echo: bool) {
         let before = (conn.controller.window(), conn.controller.threshold());
         self.undo.marker = Some(conn.una);
-        self.undo.retransmissions = (conn.sent.again() > 0).then(|| conn.sent.again());
+        self.undo.retransmissions = (conn.sent.retransmitted() > 0).then(|| conn.sent.retransmitted());
         self.undo.before = None;
         if self.prr.is_none() {
             self.undo.before = (!echo).then_some(before);
@@ -153,7 +153,7 @@ impl Linux {
     /// `tcp_init_cwnd_reduction`: the controller sets the target, PRR approaches it.
     pub(super) fn begin_reduction(&mut self, conn: &mut Connection, now: Time, event: TcpEvent) {
         let prior = self.window(conn);
-        self.high = conn.max;
+        self.high_seq = conn.max;
         self.probe.forget();
         conn.inflation = 0;
         conn.cwr |= conn.config.ecn.is_on();
@@ -216,7 +216,7 @@ impl Linux {
             return false;
         }
         self.rack.reordering_seen = true;
-        if conn.sent.again() > 0 {
+        if conn.sent.retransmitted() > 0 {
             return true; // the rest may also be late
         }
         self.try_undo(conn, now);
@@ -228,18 +228,19 @@ impl Linux {
     pub(super) fn enter_loss(&mut self, conn: &mut Connection, now: Time) {
         let window = self.rack.window(true, 0, conn.rtt.srtt());
         let limit = self.rack.limit(window);
-        let fresh =
-            self.state <= State::Disorder || self.high <= conn.una || (self.state == State::Loss && self.timeouts == 0);
+        let fresh = self.state <= State::Disorder
+            || self.high_seq <= conn.una
+            || (self.state == State::Loss && self.timeouts == 0);
         let before = (conn.controller.window(), conn.controller.threshold());
         conn.sent.timed_out(|sent| now.since(sent) >= limit);
         conn.notify(TcpEvent::Timeout(if fresh { Threshold::Cut } else { Threshold::Keep }), now);
         if fresh {
             self.undo = Undo { marker: Some(conn.una), before: Some(before), ..Undo::default() };
-            self.undo.retransmissions = (conn.sent.again() > 0).then(|| conn.sent.again());
+            self.undo.retransmissions = (conn.sent.retransmitted() > 0).then(|| conn.sent.retransmitted());
         }
         self.prr = None;
         self.state = State::Loss;
-        self.high = conn.max;
+        self.high_seq = conn.max;
         self.probe.forget();
         self.timeouts += 1;
         conn.cwr |= conn.config.ecn.is_on();

@@ -11,7 +11,7 @@ impl Linux {
     /// Whether there is no recovery, no SACKed segment and no probe.
     pub(in crate::tcp::repair) fn is_calm(&self, conn: &Connection) -> bool {
         let calm = self.state == State::Open && self.prr.is_none() && self.probe.is_over();
-        calm && conn.sent.sacked() + conn.sent.lost() + conn.sent.again() == 0
+        calm && conn.sent.sacked() + conn.sent.lost() + conn.sent.retransmitted() == 0
     }
 
     /// Processes an acknowledgement without options, of segments that were sent once. `false`: nothing was done, and it

@@ -32,7 +32,7 @@ pub(super) enum State {
     /// Segments were SACKed or retransmitted.
     Disorder,
     /// The window is being reduced for a mark (Linux: CWR).
-    Reducing,
+    Cwr,
     /// The window is being reduced for a loss.
     Recovery,
     /// After a timeout.
@@ -66,12 +66,12 @@ pub(in crate::tcp) struct Linux {
     tune: Autotune,
     undo: Undo,
     /// The current recovery ends when this segment is acknowledged (`high_seq`).
-    high: u32,
+    high_seq: u32,
     /// Number of consecutive timeouts.
     timeouts: u32,
-    /// `limited`: the window limited the sender in the round that ends with `used_until`; `max_packets_out`: the most
-    /// segments outstanding in it (`tcp_cwnd_validate`).
-    limited: bool,
+    /// `is_cwnd_limited`: the window limited the sender in the round that ends with `used_until`; `max_packets_out`:
+    /// the most segments outstanding in it (`tcp_cwnd_validate`).
+    is_cwnd_limited: bool,
     used_until: u32,
     max_packets_out: u32,
     /// The most segments outstanding since `used_since`, while the window was not the limit.
@@ -109,11 +109,11 @@ impl News {
     fn count(&mut self, d: &Delivered, acked: bool) {
         self.delivered += 1;
         if acked {
-            self.again_acked |= d.again;
+            self.again_acked |= d.retransmitted;
         } else {
             self.sacked = true;
         }
-        if !d.again {
+        if !d.retransmitted {
             let sent = if acked { &mut self.acked_sent } else { &mut self.sacked_sent };
             *sent = Some(sent.map_or((d.sent, d.sent), |(first, _)| (first, d.sent)));
         }
@@ -135,9 +135,9 @@ impl Linux {
             estimator: Estimator::default(),
             tune,
             undo: Undo::default(),
-            high: base,
+            high_seq: base,
             timeouts: 0,
-            limited: false,
+            is_cwnd_limited: false,
             used_until: base,
             max_packets_out: 0,
             used: 0,
@@ -286,7 +286,7 @@ impl Linux {
             self.estimator.sample(rtt, conn.una, conn.max, conn.config.min_rto);
             conn.rtt.set(self.estimator.srtt(), self.estimator.margin(), &limits);
         } else {
-            conn.rtt.settle(&limits);
+            conn.rtt.reset_backoff(&limits);
             conn.rtt.measured(now, rtt, 0, &limits);
         }
         conn.rto = conn.rtt.timeout();
@@ -311,7 +311,7 @@ impl Linux {
             // tcp_is_cwnd_limited: slow start may grow to twice the outstanding segments
             let slow = window < conn.controller.threshold() && window < 2.0 * f64::from(self.max_packets_out);
             let edge = window.ceil() as u32;
-            let in_flight = if self.limited || slow { in_flight.max(edge) } else { in_flight.min(edge - 1) };
+            let in_flight = if self.is_cwnd_limited || slow { in_flight.max(edge) } else { in_flight.min(edge - 1) };
             TcpEvent::Acked { segments, in_flight, rtt }
         } else {
             TcpEvent::Repaired { segments, rtt }
@@ -352,7 +352,7 @@ impl Linux {
         let delivery = conn.delivery.as_mut()?;
         let mut sample = delivery.sample(now, segment, in_flight)?;
         sample.prior_in_flight = u64::from(prior_in_flight) * segment;
-        sample.window_limited = self.limited;
+        sample.window_limited = self.is_cwnd_limited;
         sample.newly_marked = conn.marks.wrapping_sub(core::mem::replace(&mut conn.marks_sampled, conn.marks));
         Some(sample)
     }
@@ -362,7 +362,7 @@ impl Linux {
         let in_flight = conn.sent.in_flight();
         let path = conn.path(now, in_flight);
         conn.controller.on_delivery(sample, &path);
-        if conn.controller.holds_back()
+        if conn.controller.limits_itself()
             && let Some(delivery) = &mut conn.delivery
         {
             delivery.limit(in_flight);
@@ -392,10 +392,10 @@ impl Linux {
     /// `tcp_cwnd_validate`, after sending: records whether the window was the limit (RFC 7661). If it was not for a
     /// timeout, the window moves halfway to the used part (RFC 2861).
     #[inline(always)]
-    pub(super) fn validate(&mut self, conn: &mut Connection, now: Time, limited: bool) {
+    pub(super) fn validate(&mut self, conn: &mut Connection, now: Time, is_cwnd_limited: bool) {
         let out = conn.sent.out();
-        if conn.una >= self.used_until || limited || (!self.limited && out > self.max_packets_out) {
-            self.limited = limited;
+        if conn.una >= self.used_until || is_cwnd_limited || (!self.is_cwnd_limited && out > self.max_packets_out) {
+            self.is_cwnd_limited = is_cwnd_limited;
             self.max_packets_out = out;
             self.used_until = conn.max;
         }
@@ -403,7 +403,9 @@ impl Linux {
             return;
         }
         let window = conn.controller.window();
-        if self.limited || (window < conn.controller.threshold() && window < 2.0 * f64::from(self.max_packets_out)) {
+        if self.is_cwnd_limited
+            || (window < conn.controller.threshold() && window < 2.0 * f64::from(self.max_packets_out))
+        {
             self.used = 0;
             self.used_since = now;
             return;

@@ -1,7 +1,7 @@
 //! RACK: a segment is lost if one sent later has arrived, and the reordering window has passed (RFC 8985).
 
 use crate::tcp::connection::DUPLICATES;
-use crate::tcp::sent::{Delivered, Sent};
+use crate::tcp::sent::{Delivered, Scoreboard};
 use paceline_units::{Span, Time};
 
 /// After this number of recoveries without a DSACK, the reordering window returns to its minimum (RFC 8985 section 6.2
@@ -50,13 +50,13 @@ impl Rack {
     /// Section 6.2 steps 1 and 2: a segment has arrived. `highest`: one past the highest that had arrived before.
     #[inline(always)]
     pub(super) fn arrived(&mut self, now: Time, delivered: &Delivered, highest: u32) {
-        let Delivered { seq, sent, again, .. } = *delivered;
+        let Delivered { seq, sent, retransmitted, .. } = *delivered;
         let rtt = now.since(sent);
         // step 3: below the highest arrived segment, and sent once
-        if seq < highest && !again {
+        if seq < highest && !retransmitted {
             self.reordering_seen = true;
         }
-        if !again {
+        if !retransmitted {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
         } else if self.min_rtt.is_some_and(|m| rtt < m) {
             return; // the original has arrived, not its retransmission (step 2)
@@ -105,7 +105,7 @@ impl Rack {
 
     /// Section 6.2 step 5: marks segments lost, in order of transmission.
     #[inline(always)]
-    pub(super) fn detect(&mut self, now: Time, segments: &mut Sent, window: Span) -> Found {
+    pub(super) fn detect(&mut self, now: Time, segments: &mut Scoreboard, window: Span) -> Found {
         self.advanced = false;
         match self.newest {
             Some(newest) if !segments.is_ordered() || segments.judge(newest) => {
@@ -117,7 +117,7 @@ impl Rack {
 
     /// [`Rack::detect`] if segments in flight were sent before the newest that has arrived.
     #[inline(never)]
-    fn detect_among(&mut self, now: Time, newest: (Time, u32), segments: &mut Sent, limit: Span) -> Found {
+    fn detect_among(&mut self, now: Time, newest: (Time, u32), segments: &mut Scoreboard, limit: Span) -> Found {
         let mut found = Found::default();
         if segments.is_ordered() {
             let last = segments.last_judged();
@@ -156,8 +156,8 @@ mod tests {
     }
 
     /// Sends ten segments, one per millisecond from 0 on; those of `arrive` are reported at `now`.
-    fn after(rack: &mut Rack, arrive: &[(u32, u32)], now: Time) -> Sent {
-        let mut sent = Sent::new(0, true);
+    fn after(rack: &mut Rack, arrive: &[(u32, u32)], now: Time) -> Scoreboard {
+        let mut sent = Scoreboard::new(0, true);
         for seq in 0..10 {
             sent.leaves(seq, ms(u64::from(seq)));
         }
@@ -227,10 +227,10 @@ mod tests {
     #[test]
     fn rfc_8985_6_2_step_2_a_round_trip_below_the_least_is_of_the_original() {
         let mut rack = Rack::new();
-        rack.arrived(ms(100), &Delivered { seq: 0, place: 0, sent: ms(0), again: false, number: None }, 0);
-        rack.arrived(ms(110), &Delivered { seq: 1, place: 1, sent: ms(90), again: true, number: Some(0) }, 1);
+        rack.arrived(ms(100), &Delivered { seq: 0, place: 0, sent: ms(0), retransmitted: false, number: None }, 0);
+        rack.arrived(ms(110), &Delivered { seq: 1, place: 1, sent: ms(90), retransmitted: true, number: Some(0) }, 1);
         assert_eq!(rack.newest, Some((ms(0), 0)));
-        rack.arrived(ms(190), &Delivered { seq: 1, place: 1, sent: ms(90), again: true, number: Some(0) }, 1);
+        rack.arrived(ms(190), &Delivered { seq: 1, place: 1, sent: ms(90), retransmitted: true, number: Some(0) }, 1);
         assert_eq!(rack.newest, Some((ms(90), 1)));
     }
 
@@ -243,7 +243,7 @@ mod tests {
         for seed in 0..300 {
             let mut draws = Sequence::new(Stream::new(seed, "rack"));
             let mut below = |n: u32| (draws.unit() * f64::from(n)) as u32;
-            let mut pairs = [(Rack::new(), Sent::new(0, true)), (Rack::new(), Sent::new(0, true))];
+            let mut pairs = [(Rack::new(), Scoreboard::new(0, true)), (Rack::new(), Scoreboard::new(0, true))];
             let (mut una, mut next, mut now) = (0, 0, 0);
             for _ in 0..200 {
                 now += u64::from(below(4));
@@ -280,7 +280,7 @@ mod tests {
                 waits += u32::from(found[0].wait.is_some());
                 let [one, other] = pairs.each_ref().map(|(_, sent)| {
                     let listed = core::iter::successors(sent.oldest(), |&(seq, _)| sent.after(seq));
-                    (listed.collect::<Vec<_>>(), sent.lost(), sent.again(), sent.sacked(), sent.in_flight())
+                    (listed.collect::<Vec<_>>(), sent.lost(), sent.retransmitted(), sent.sacked(), sent.in_flight())
                 });
                 assert_eq!(one, other, "seed {seed}");
             }

@@ -63,11 +63,11 @@ impl Linux {
         self.arm(conn, Pending::Retransmission, (from + conn.rto).max(now + Span::from_millis(1)));
     }
 
-    /// Section 7.2: schedules a probe in 2 SRTT, unless a recovery is under way or segments are SACKed. `anew`: an
+    /// Section 7.2: schedules a probe in 2 SRTT, unless a recovery is under way or segments are SACKed. `restarted`: an
     /// acknowledgement has just restarted the retransmission timer. Returns whether the probe is set.
     #[inline(always)]
-    pub(super) fn schedule_probe(&mut self, conn: &mut Connection, now: Time, anew: bool) -> bool {
-        let calm = matches!(self.state, State::Open | State::Reducing) && conn.sent.sacked() == 0;
+    pub(super) fn schedule_probe(&mut self, conn: &mut Connection, now: Time, restarted: bool) -> bool {
+        let calm = matches!(self.state, State::Open | State::Cwr) && conn.sent.sacked() == 0;
         if !calm || conn.una == conn.max || conn.una == conn.base {
             return false;
         }
@@ -77,7 +77,7 @@ impl Linux {
             _ if conn.profile == Profile::Linux => probe_timeout(srtt, conn.sent.out(), conn.config.min_rto),
             _ => probe_timeout(srtt, conn.sent.out(), conn.config.delayed_ack.unwrap_or_default()),
         };
-        let from = conn.sent.head().filter(|_| !anew).map_or(now, |(sent, _)| sent);
+        let from = conn.sent.head().filter(|_| !restarted).map_or(now, |(sent, _)| sent);
         // no later than the retransmission timer
         let at = (now + timeout).min((from + conn.rto).max(now + Span::from_millis(1)));
         self.arm(conn, Pending::Probe, at);
@@ -146,10 +146,10 @@ impl Linux {
     #[inline(never)]
     pub(in crate::tcp) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
         let window = self.window(conn);
-        let (mut new, mut limited) = (false, true);
+        let (mut new, mut is_cwnd_limited) = (false, true);
         while conn.sent.in_flight() < window {
             if !conn.admits(now, out) {
-                limited = false;
+                is_cwnd_limited = false;
                 break;
             }
             if let Some(seq) = conn.sent.next_lost() {
@@ -160,7 +160,7 @@ impl Linux {
                 continue;
             }
             if conn.nxt >= conn.limit.min(conn.una.saturating_add(conn.receive_window)) {
-                limited = false;
+                is_cwnd_limited = false;
                 break;
             }
             let first = conn.una == conn.max;
@@ -177,8 +177,8 @@ impl Linux {
             }
             new = true;
         }
-        if new || limited {
-            self.validate(conn, now, limited);
+        if new || is_cwnd_limited {
+            self.validate(conn, now, is_cwnd_limited);
         }
         // The kernel restarts the retransmission timer with each new segment if a probe was due; doing it with the last
         // is enough.

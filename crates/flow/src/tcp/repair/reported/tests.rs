@@ -21,7 +21,7 @@ proptest! {
     fn pipe_holes_and_losses_are_those_of_the_text(
         had in proptest::collection::vec(any::<bool>(), 1..40),
         order in proptest::collection::vec((any::<u8>(), any::<u8>()), 0..60),
-        high in 0u32..45,
+        high_rxt in 0u32..45,
         moved in 0u32..10,
     ) {
         let mut had = had;
@@ -43,7 +43,7 @@ proptest! {
         for &(start, end) in &runs {
             board.add(start, end);
         }
-        let high = una + high;
+        let high_rxt = una + high_rxt;
         // `una` advances to a segment that the receiver does not have
         let una_now = (una + moved..max).find(|&s| !reported(&had, una, s)).unwrap_or(max);
         board.update(una_now, max, None);
@@ -52,8 +52,8 @@ proptest! {
         for seq in all() {
             prop_assert_eq!(seq < board.lost_below(), is_lost(had, una, seq), "IsLost({})", seq);
         }
-        let pipe = all().map(|s| u32::from(!is_lost(had, una, s)) + u32::from(s < high)).sum::<u32>();
-        prop_assert_eq!(board.in_flight(una, max, high), pipe, "SetPipe");
+        let pipe = all().map(|s| u32::from(!is_lost(had, una, s)) + u32::from(s < high_rxt)).sum::<u32>();
+        prop_assert_eq!(board.in_flight(una, max, high_rxt), pipe, "SetPipe");
         for seq in una..max {
             prop_assert_eq!(board.hole(seq), (seq..max).find(|&s| !reported(had, una, s)).unwrap_or(max));
             let covered = (seq..max).filter(|&s| reported(had, una, s)).count();

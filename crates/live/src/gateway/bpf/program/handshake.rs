@@ -1,7 +1,7 @@
 //! What the programs learn from SYNs: who opens, window scales, MSS.
 
 use super::super::assembler::{Alu, Cond, Helper, Reg::*, Width::*};
-use super::{ACK, FRESH, KEY, MSS, NO_SCALE, NOW, ODD, PAYLOAD, SCALE, SEGMENT_HEADER, Writer};
+use super::{ACK, FRESH, KEY, MSS, NO_SCALE, NOW, PAYLOAD, SCALE, SEGMENT_HEADER, UNMODIFIABLE, Writer};
 use crate::gateway::table::{FlowState, flag};
 use core::mem::offset_of;
 
@@ -14,8 +14,8 @@ impl Writer {
         }
         self.a.mov(R3, R10);
         self.a.alu(Alu::Add, R3, i32::from(FRESH));
-        self.remember(self.setting.strangers);
-        self.look_up(self.setting.strangers, KEY);
+        self.remember(self.setting.unvalidated);
+        self.look_up(self.setting.unvalidated, KEY);
         self.a.jump_if(R0, Cond::Eq, 0, self.pass);
         self.a.mov(R7, R0);
     }
@@ -41,7 +41,7 @@ impl Writer {
     pub(super) fn vouch(&mut self) {
         let done = self.a.label();
         self.a.load(W, R1, R7, state!(flags));
-        self.a.jump_if(R1, Cond::Set, flag::VOUCHED as i32, done);
+        self.a.jump_if(R1, Cond::Set, flag::VALIDATED as i32, done);
         self.a.load(D, R1, R7, state!(bytes));
         self.a.jump_if(R1, Cond::Eq, 0, done);
         self.network(W, R1, SEGMENT_HEADER + 8);
@@ -55,11 +55,11 @@ impl Writer {
         self.a.mov(R3, R7);
         self.remember(self.setting.flows);
         self.a.jump_if(R0, Cond::Ne, 0, done);
-        self.forget(self.setting.strangers);
+        self.forget(self.setting.unvalidated);
         self.look_up(self.setting.flows, KEY);
         self.a.jump_if(R0, Cond::Eq, 0, self.pass);
         self.a.mov(R7, R0);
-        self.set_flag(flag::VOUCHED);
+        self.set_flag(flag::VALIDATED);
         self.a.place(done);
     }
 
@@ -69,8 +69,8 @@ impl Writer {
         let (mine, theirs) = if down { (flag::REMOTE_SYN, flag::LAN_SYN) } else { (flag::LAN_SYN, flag::REMOTE_SYN) };
         let isn = if down { state!(remote_isn) } else { state!(lan_isn) };
         let scale = if down { flag::REMOTE_SCALE } else { flag::LAN_SCALE };
-        let [unseen, another, fresh, set, merge, no_scale, no_odd] = core::array::from_fn(|_| self.a.label());
-        let [bare, odd] = core::array::from_fn(|_| self.a.label());
+        let [unseen, another, fresh, set, merge, no_scale, modifiable] = core::array::from_fn(|_| self.a.label());
+        let [bare, unmodifiable] = core::array::from_fn(|_| self.a.label());
         self.network(W, R8, SEGMENT_HEADER + 4);
         self.a.jump_if(R7, Cond::Eq, 0, fresh);
         self.a.load(W, R1, R7, state!(flags));
@@ -89,14 +89,14 @@ impl Writer {
         self.a.jump_if(R2, Cond::Eq, NO_SCALE, bare);
         self.a.mov(R3, R1);
         self.a.alu(Alu::And, R3, scale as i32);
-        self.a.jump_if(R3, Cond::Eq, 0, odd);
+        self.a.jump_if(R3, Cond::Eq, 0, unmodifiable);
         if !down {
             self.a.load(W, R3, R7, state!(shift));
-            self.a.jump_if(R3, Cond::Ne, R2, odd);
+            self.a.jump_if(R3, Cond::Ne, R2, unmodifiable);
         }
         self.a.jump(merge);
         self.a.place(bare);
-        self.a.jump_if(R1, Cond::Set, scale as i32, odd);
+        self.a.jump_if(R1, Cond::Set, scale as i32, unmodifiable);
         self.a.jump(merge);
         self.a.place(unseen);
         // a simultaneous open (RFC 9293, section 3.5)
@@ -107,8 +107,8 @@ impl Writer {
         self.a.alu(Alu::And, R1, flag::ACK as i32);
         self.a.jump_if(R1, Cond::Eq, 0, set);
         // a SYN-ACK with another number after the station has answered one: neither end would accept it
-        self.a.place(odd);
-        self.a.store(W, R10, ODD, 1);
+        self.a.place(unmodifiable);
+        self.a.store(W, R10, UNMODIFIABLE, 1);
         self.a.jump(merge);
         self.a.place(fresh);
         self.fresh();
@@ -148,10 +148,10 @@ impl Writer {
             self.a.store(W, R7, state!(mss), R1);
             self.a.place(no_mss);
         }
-        self.a.load(W, R1, R10, ODD);
-        self.a.jump_if(R1, Cond::Eq, 0, no_odd);
-        self.set_flag(flag::ODD);
-        self.a.place(no_odd);
+        self.a.load(W, R1, R10, UNMODIFIABLE);
+        self.a.jump_if(R1, Cond::Eq, 0, modifiable);
+        self.set_flag(flag::UNMODIFIABLE);
+        self.a.place(modifiable);
         self.a.load(D, R1, R10, NOW);
         self.a.store(D, R7, state!(seen), R1);
         self.a.jump(self.pass);
