@@ -380,6 +380,13 @@ def test_calls_are_paid_for_rate_by_delay() -> None:
     assert paid(1.2e6) > max(paid(2e5), paid(2.5e6))
 
 
+def test_a_former_name_warns() -> None:
+    with pytest.warns(paceline.PacelineWarning, match=r"Told is paceline\.gym\.Features"):
+        assert learning.Told is learning.Features
+    with pytest.raises(AttributeError, match="no attribute 'Tolds'"):
+        _ = learning.Tolds
+
+
 def test_returns_hold_a_policy_against_a_baseline() -> None:
     arguments: dict[str, Any] = {"scenario": LOSSY, "changes": SHORT, "action": "rate"}
 

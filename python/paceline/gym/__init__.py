@@ -31,9 +31,19 @@ from paceline.gym.pieces import (
     Observation,
     Reward,
 )
+from paceline.messages.warn import warn
 
 IDS = ("paceline/Link-v0", "paceline/Scenario-v0")
 """The environments: one flow on a link of 12 Mbit/s, and any scenario; both take the arguments of `FlowEnv`."""
+
+
+def __getattr__(name: str) -> type:
+    """The former name of `Features`, until 0.3."""
+    if name == "Told":
+        warn("paceline.gym.Told is paceline.gym.Features now")
+        return Features
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 for _id in IDS:
     gymnasium.register(
