@@ -420,7 +420,7 @@ ours = 'slope(goodput["newreno"], x)'
             "figures.toml",
             'title = "One"',
             'title = "One"\nrecord = "all"',
-            "study.one.record: must be of cwnd, ",
+            "study.one.record: must be one of cwnd, ",
         ),
         ("figures.toml", 'metric = "goodput" }', 'kind = "curves" }', r"plot\[0\]: needs label"),
         (
