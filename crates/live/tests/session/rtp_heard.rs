@@ -86,7 +86,8 @@ impl Call {
             let mut reports = Reports::default();
             while let Some((at, number)) = due(&mut self.data, now) {
                 let (size, payload) = (self.sender.sizes[number] + BELOW, self.sender.sizes[number] as u16 - 12);
-                let packet = ReceivedPacket { data: &self.sender.data[number], size: size as u16, payload, flags: Flags::NONE };
+                let packet =
+                    ReceivedPacket { data: &self.sender.data[number], size: size as u16, payload, flags: Flags::NONE };
                 self.listener.on_data(at, packet, &mut reports);
                 (self.received, self.bytes) = (self.received + 1, self.bytes + size as u64);
             }
