@@ -157,13 +157,18 @@ fn spelt(name: &str) -> String {
     name.to_lowercase().replace('_', "-")
 }
 
+/// Paceline's word for another tool's, both as `spelt`.
+fn alias(word: &str) -> Option<&'static str> {
+    ALIASES.iter().find(|(theirs, _)| *theirs == word).map(|(_, name)| *name)
+}
+
 /// The allowed names: all if they are few, else those most similar to the typed one.
 pub(super) fn allowed(typed: &str, known: &[&str]) -> String {
     if known.len() <= FEW {
         return format!("allowed here: {}", listed(known.iter().copied()));
     }
     let typed = spelt(typed);
-    let alias = ALIASES.iter().find(|(word, _)| *word == typed).map(|(_, name)| *name);
+    let alias = alias(&typed);
     let likeness = |name: &&str| match alias {
         Some(meant) if meant == *name => 2.0,
         // `interval` is a word of `report_interval`
@@ -180,8 +185,7 @@ pub(super) fn allowed(typed: &str, known: &[&str]) -> String {
 pub(super) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = spelt(typed);
     let known: Vec<&str> = known.into_iter().collect();
-    let aliases = ALIASES.iter().filter(|(word, _)| *word == lower);
-    if let Some(name) = aliases.filter_map(|(_, meant)| known.iter().find(|name| *name == meant)).next() {
+    if let Some(name) = alias(&lower).and_then(|meant| known.iter().find(|name| **name == meant)) {
         return Some(name);
     }
     known
