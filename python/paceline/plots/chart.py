@@ -79,7 +79,7 @@ def figure(charts: Chart | Sequence[Chart], width: str) -> Figure:
             axes.set_axis_off()
         curves = list(dict.fromkeys(curve.values for _, panel in cells for curve in panel.curves))
         for i, ((chart, panel), axes) in enumerate(zip(cells, spots, strict=False)):
-            factor, unit = scale(chart.measure, chart.reach)
+            factor, _ = scale(chart.measure, chart.reach)
             for curve in panel.curves:
                 _draw(axes, chart, curve, factor, curves.index(curve.values), len(curves))
             if len(chart.panels) > 1:
@@ -87,10 +87,13 @@ def figure(charts: Chart | Sequence[Chart], width: str) -> Figure:
             _up(axes, chart, (chart if alike else panel).reach / factor)
             _across(axes, chart, across / per_row, named=i + per_row >= len(cells))
             if len(several) > 1:
-                label = _labelled(what(chart), unit or unit_of(chart.measure))
-                axes.set_ylabel(textwrap.fill(label, int(LETTERS_AN_INCH * (made.get_figheight() / rows))))
+                axes.set_ylabel(_measure(chart, made.get_figheight() / rows))
         if len(several) == 1:
-            _name_up(made, first, grid[0, 0] if rows == 1 else None)
+            label = _measure(first, made.get_figheight(), "" if alike else "; each panel has its own scale")
+            if rows == 1:
+                grid[0, 0].set_ylabel(label)
+            else:
+                made.supylabel(label, fontsize=8)
         title = textwrap.fill(", ".join(map(of_path, first.by)), int(LETTERS_AN_INCH * across))
         above, below = _curves_of(first, curves), _kinds_of(several)
         legend.outside(made, above, "outside upper center", title, **_legend_look(above))
@@ -98,17 +101,11 @@ def figure(charts: Chart | Sequence[Chart], width: str) -> Figure:
     return made
 
 
-def _name_up(made: Figure, chart: Chart, axes: Axes | None) -> None:
-    """Labels the measure beside the only row of axes, else beside all rows."""
+def _measure(chart: Chart, inches: float, more: str = "") -> str:
+    """The measure with its unit, in lines that fit a height."""
     _, unit = scale(chart.measure, chart.reach)
-    label = _labelled(what(chart), unit or unit_of(chart.measure))
-    if not chart.alike:
-        label += "; each panel has its own scale"
-    label = textwrap.fill(label, int(LETTERS_AN_INCH * made.get_figheight()))
-    if axes is not None:
-        axes.set_ylabel(label)
-    else:
-        made.supylabel(label, fontsize=8)
+    label = _labelled(what(chart), unit or unit_of(chart.measure)) + more
+    return textwrap.fill(label, int(LETTERS_AN_INCH * inches))
 
 
 def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, many: int) -> None:

@@ -82,8 +82,6 @@ class Chart:
     """Columns whose values are quantities."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Replacements of a value, a flow's name, the measure or a path."""
-    xlabel: str = ""
-    """The axis' label; "" for the path in words."""
 
     @property
     def data(self) -> pl.DataFrame:
@@ -147,8 +145,7 @@ def chart(
         flows=chosen,
         panels=tuple(panels),
         numeric=frozenset(results.numbers),
-        labels=labels or {},
-        xlabel=xlabel,
+        labels=({along: xlabel} if xlabel else {}) | dict(labels or {}),
     )
 
 

@@ -32,7 +32,7 @@ _PRINTED = {
 
 def along(chart: Chart) -> str:
     """The axis' label, in words."""
-    return chart.labels.get(chart.x, chart.xlabel or of_path(chart.x))
+    return chart.labels.get(chart.x, of_path(chart.x))
 
 
 def of_path(column: str) -> str:
