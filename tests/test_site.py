@@ -221,6 +221,75 @@ def test_a_page_says_which_file_it_is_and_has_no_invented_edit_link(site: Path) 
     assert paceline.__version__ in text
 
 
+ANSWERS = {
+    "how do I add ECN": "faq/#how-do-i-add-ecn links/ profiles/",
+    "GCC vs NADA": "faq/#gcc-vs-nada calls/ tutorials/which-controller/",
+    "live test my server": "faq/#how-do-i-live-test-my-server live/",
+    "bufferbloat": "faq/#what-is-bufferbloat tutorials/queue-and-games/",
+    "citing": "faq/#how-do-i-cite cite/",
+    "units of rtt": "faq/#what-are-the-units measures/",
+    "Windows": "faq/#windows install/",
+    "python controller": "faq/#python-c-rust your-own-controller/",
+    "jitter": "faq/#jitter links/ measures/",
+    "wifi": "faq/#wifi wifi/",
+    "install": "install/ faq/#how-do-i-install",
+    "pip install": "install/ faq/#how-do-i-install",
+    "bbr vs cubic": "faq/#bbr-vs-cubic controllers/bbr",
+    "packet loss": "faq/#how-do-i-add-packet-loss links/",
+    "wireshark": "faq/#how-do-i-open-the-packets capture/",
+    "pcap": "faq/#how-do-i-open-the-packets capture/",
+    "webrtc": "faq/#can-i-test-a-real-webrtc-call calls/ chromium/ controllers/gcc/",
+    "starlink": "faq/#how-do-i-change-bandwidth links/",
+    "seed": "faq/#seeds",
+    "reproducible": "faq/#seeds decisions/same-bits/ papers/artefacts/",
+    "bibtex": "faq/#how-do-i-cite cite/",
+    "root": "faq/#root path-emulator/",
+    "sudo": "faq/#root path-emulator/ kernel-cc/",
+    "how many runs": "faq/#why-is-there-an-interval measures/ many-machines/",
+    "ns-3": "faq/#how-does-it-compare-with-ns-2 speed/ wifi/ files/bench/",
+    "mahimahi": "faq/#how-does-it-compare-with-mahimahi faq/#how-do-i-change links/",
+    "dualpi2": "faq/#how-do-i-use-l4s links/ queues/ controllers/prague/ scenario/#kind--dualpi2",
+    "plot a figure": "faq/#how-do-i-plot cli/",
+    "reinforcement learning": "learning/ faq/#python-c-rust",
+    "MoQ": "faq/#can-i-test-quic quic/",
+    "router": "faq/#router gateway/",
+    "goodput throughput": "faq/#what-is-the-difference-between-goodput measures/",
+    "which queues": "faq/#which-queues links/",
+    "csv": "faq/#csv links/ python/",
+}
+"""Newcomers' questions in their words, and the beginnings of the places that answer them."""
+
+
+def missed(found: list[list[str]]) -> dict[str, list[str]]:
+    """The questions whose first hit is no answer, with their first hits; `found` has the hits of each question."""
+    return {
+        question: hits[:3]
+        for (question, answers), hits in zip(ANSWERS.items(), found, strict=True)
+        if not hits or not hits[0].startswith(tuple(answers.split()))
+    }
+
+
+def test_a_newcomer_finds_the_answer_first(site: Path) -> None:
+    require("node")
+    (worker,) = site.glob("assets/javascripts/workers/search*.js")
+    done = subprocess.run(
+        ["node", Path(__file__).with_name("site_search.mjs"), worker, site / "search.json"],
+        input="\n".join(ANSWERS),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not missed(json.loads(done.stdout))
+
+
+def test_a_page_of_something_else_and_no_page_are_no_answer() -> None:
+    answered = [[answers.split()[0]] for answers in ANSWERS.values()]
+    assert missed(answered) == {}
+    first, second = list(ANSWERS)[:2]
+    planted = [["changes/#added", *answered[0]], [], *answered[2:]]
+    assert missed(planted) == {first: planted[0], second: []}
+
+
 def test_search_knows_the_pages(site: Path) -> None:
     index = (site / "search.json").read_text()
     for word in ("goodput_bps", "fq-codel", "WindowController", "brakmo"):
