@@ -443,7 +443,8 @@ fn what_was_acknowledged_has_come_whatever_happens() {
     let encoder = ("app", app);
     // the connection is over after a second of silence, and another one begins where the application writes frames
     let cut = Path { cut: (from, from + second * 3), ..GOOD };
-    let bad = Path { rate: 0.6e6, loss: 0.05, late: 0.02, queue: Span::from_millis(300), ..GOOD };
+    // too slow for the encoder at times, so frames are given up, yet most groups arrive whatever the keys' sizes are
+    let bad = Path { rate: 0.8e6, loss: 0.05, late: 0.02, queue: Span::from_millis(300), ..GOOD };
     let (idle, late) = (("quic.idle_timeout", "1 s"), ("quic.deadline", "300 ms"));
     for carriage in ["stream", "stream-each", "stream-per-group", "datagrams"] {
         let carried = ("quic.carriage", carriage);
