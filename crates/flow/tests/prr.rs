@@ -1,6 +1,6 @@
 //! Proportional rate reduction under profile `rfc`: RFC 9937, acknowledgement by acknowledgement, worked by hand.
 
-use crate::bench::{Bench, config, ms};
+use crate::rfc_sender::{Bench, config, ms};
 use paceline_control::{Profile, WindowController, registry};
 use paceline_flow::tcp::TcpConfig;
 use paceline_packet::Flags;

@@ -1,7 +1,7 @@
 //! The RFCs' rules, one by one, on the machines alone: segments in, segments out.
 
-use crate::bench::segments::packet;
-use crate::bench::{Bench, config, ms};
+use crate::rfc_sender::segments::packet;
+use crate::rfc_sender::{Bench, config, ms};
 use paceline_control::{Ecn, GaugeUnit, Gauges, Profile, TcpController, WindowController, registry};
 use paceline_flow::Segment;
 use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};

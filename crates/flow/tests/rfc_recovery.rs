@@ -1,7 +1,7 @@
 //! What losses, marks and timeouts do under profile `rfc`, rule by rule: how often the window is cut, when a recovery may
 //! begin, what is sent again.
 
-use crate::bench::{Bench, config, ms};
+use crate::rfc_sender::{Bench, config, ms};
 use paceline_control::{Ecn, Profile, TcpController, WindowController, registry};
 use paceline_flow::tcp::{TcpConfig, TcpSender};
 use paceline_packet::Flags;

@@ -2,12 +2,12 @@
 //! [`crate::wire::rtcp`] writes and reads them.
 
 mod ecn;
-mod repair;
-mod transport;
+mod nack_pli;
+mod twcc;
 
 pub use ecn::{EcnCounts, EcnFeedback, EcnSummary};
-pub use repair::{Nack, Repair};
-pub use transport::{ArrivalDelta, ReferenceTime, TransportFeedback};
+pub use nack_pli::{Nack, Repair};
+pub use twcc::{ArrivalDelta, ReferenceTime, TransportFeedback};
 
 use crate::ntp::{Ntp, NtpMiddle, NtpSpan};
 use crate::rtp::Ssrc;

@@ -5,23 +5,23 @@
 //! sequence, RFC 3550 appendix A.1), and at most [`SHARE`] of the bytes received. So if someone sends under a forged
 //! address, the victim gets at most a twentieth of that traffic.
 
-mod leaps;
+mod sequence_jumps;
 
-use super::arrivals::ArrivalLog;
-use super::due::FeedbackTimer;
+use super::ccfb::ArrivalLog;
+use super::feedback_timer::FeedbackTimer;
 use super::participant::{self, Participant};
 use super::source::{RtpSource, Verdict};
 use super::timing::{Members, ReportTimer};
-use super::transport::TransportLog;
+use super::twcc::TransportLog;
 use super::{FeedbackFormat, RtpConfig};
 use crate::Transmit;
-use leaps::Leaps;
 use paceline_control::RtpFeedback;
 use paceline_packet::rtcp::{ArrivalFeedback, Compound};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Flags, NtpMiddle};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
+use sequence_jumps::SequenceJumps;
 
 /// The share of the bytes received, on the wire, that all reports may take.
 pub const SHARE: f64 = 0.05;
@@ -52,7 +52,7 @@ pub struct ReceivedStream {
     /// When the last packet arrived.
     pub last: Time,
     source: RtpSource,
-    leaps: Leaps,
+    jumps: SequenceJumps,
     /// When its BYE arrived.
     left: Option<Time>,
     arrivals: ArrivalLog,
@@ -67,17 +67,17 @@ impl ReceivedStream {
         self.source.is_valid()
     }
 
-    /// Packets expected minus packets received, so duplicates reduce it. If numbers leap but timestamps continue, the
+    /// Packets expected minus packets received, so duplicates reduce it. If numbers jump but timestamps continue, the
     /// numbers between count as lost, although RFC 3550's count in reports restarts there.
     #[must_use]
     pub fn lost(&self) -> i64 {
-        self.leaps.lost + i64::from(self.source.lost())
+        self.jumps.lost + i64::from(self.source.lost())
     }
 
     /// How often its sequence restarted; losses there are unknown.
     #[must_use]
     pub fn restarts(&self) -> u32 {
-        self.leaps.restarts
+        self.jumps.restarts
     }
 
     /// Whether it has sent BYE.
@@ -194,7 +194,7 @@ impl RtpListener {
         if stream.left.is_some_and(|left| now.since(left) > RETURNED) {
             stream.left = None;
         }
-        if leaps::update(&mut stream.source, &mut stream.leaps, now, data) == Verdict::Stray {
+        if sequence_jumps::update(&mut stream.source, &mut stream.jumps, now, data) == Verdict::Stray {
             return;
         }
         stream.source.arrival(data.timestamp, now);
@@ -234,7 +234,7 @@ impl RtpListener {
             first: now,
             last: now,
             source: RtpSource::new(data.sequence),
-            leaps: Leaps::default(),
+            jumps: SequenceJumps::default(),
             left: None,
             arrivals: ArrivalLog::default(),
             report: None,

@@ -8,33 +8,34 @@
 //! sequence numbers, the receiver keeps a [`TransportLog`] instead.
 //!
 //! Start with [`RtpSender::on_rtcp`] and [`RtpReceiver::on_data`]. `timing` schedules reports, `source` validates and
-//! counts packets, `probe` measures the bottleneck, `participant` has what both ends share, `due` schedules feedback on
-//! arrivals, `ecn` has ECN (RFC 6679). [`RtpListener`] receives from senders other than Paceline's.
+//! counts packets, `packet_pair` measures the bottleneck, `participant` has what both ends share, `feedback_timer`
+//! schedules feedback on arrivals, `ecn` has ECN (RFC 6679). [`RtpListener`] receives from senders other than
+//! Paceline's.
 
-mod arrivals;
+mod ccfb;
 mod config;
-mod due;
 mod ecn;
+mod feedback_timer;
 mod listener;
 mod nack;
+mod packet_pair;
 mod participant;
-mod probe;
 mod receiver;
 mod sender;
-mod sent;
+mod sent_log;
 mod source;
 mod timing;
-mod transport;
+mod twcc;
 
-pub use arrivals::ArrivalLog;
+pub use ccfb::ArrivalLog;
 pub use config::{LossField, MinInterval, ProbeConfig, RtpConfig, Spacing, Timing};
 pub use listener::{MAX_STREAMS, ReceivedPacket, ReceivedStream, RtpListener, SHARE as LISTENER_SHARE};
 pub use paceline_control::rtp::{FeedbackConfig, FeedbackFormat};
-pub use probe::PacketPairs;
+pub use packet_pair::PacketPairs;
 pub use receiver::{Carried, FeedbackSent, RtpReceiver};
 pub use sender::RtpSender;
 pub use sender::bundle::{Class, Grant, Turn, Waiting};
-pub use sent::{Feedback, SentLog};
+pub use sent_log::{Feedback, SentLog};
 pub use source::{Loss, RtpSource, Verdict, ticks};
 pub use timing::{Members, ReportTimer};
-pub use transport::{ReferenceClock, TransportLog};
+pub use twcc::{ReferenceClock, TransportLog};

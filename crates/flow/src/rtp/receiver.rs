@@ -1,14 +1,14 @@
 //! The receiving end (RFC 3550 section 6.4.2 and appendix A).
 
-use super::arrivals::ArrivalLog;
-use super::due::FeedbackTimer;
+use super::ccfb::ArrivalLog;
 use super::ecn::EcnLog;
+use super::feedback_timer::FeedbackTimer;
 use super::nack::NackLog;
+use super::packet_pair::PacketPairs;
 use super::participant::{self, Participant};
-use super::probe::PacketPairs;
 use super::source::{RtpSource, Verdict};
 use super::timing::{Members, ReportTimer};
-use super::transport::TransportLog;
+use super::twcc::TransportLog;
 use super::{FeedbackFormat, LossField, RtpConfig};
 use crate::{Arrived, ReceiverStats, Transmit};
 use paceline_control::RtpFeedback;

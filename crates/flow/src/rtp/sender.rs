@@ -2,26 +2,26 @@
 //! `feedback` processes the receiver's.
 
 pub(super) mod bundle;
+mod coupled;
 mod feedback;
-mod filling;
 mod frames;
 mod packets;
+mod padding;
 mod reports;
-mod resend;
+mod rtx;
 mod session;
-mod shared;
 
 use self::bundle::{Bundle, Led};
-use self::filling::Filling;
 use self::frames::{Frame, Needs};
 use self::packets::Outgoing;
-use self::resend::{History, Kept};
+use self::padding::Filling;
+use self::rtx::{History, Kept};
 use self::session::Session;
 use super::RtpConfig;
 use super::participant::{self, sender_info};
-use super::sent::SentLog;
+use super::sent_log::SentLog;
 use super::timing::ReportTimer;
-use super::transport::ReferenceClock;
+use super::twcc::ReferenceClock;
 use crate::pacer::{MAX_PACKETS_PER_CALL, Pacer};
 use crate::supply::Supply;
 use crate::{SenderStats, Transmit};

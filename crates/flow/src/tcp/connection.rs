@@ -5,7 +5,7 @@ use super::TcpConfig;
 use super::delivery::Delivery;
 use super::handshake::{Bits, Codepoint};
 use super::rtt::Rtt;
-use super::sent::Scoreboard;
+use super::scoreboard::Scoreboard;
 use crate::SenderStats;
 use crate::pacing::Pacing;
 use paceline_control::{Ecn, Needs, Profile, Recovery, TcpController, WindowController};

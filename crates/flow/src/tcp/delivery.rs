@@ -1,7 +1,7 @@
 //! Snapshots of the delivery state when each outstanding segment was sent, for a controller that needs samples of the
 //! delivery rate ([`Sampler`]). Each segment counts as a full one, as in Linux.
 
-use super::sent::{Delivered, Scoreboard};
+use super::scoreboard::{Delivered, Scoreboard};
 use crate::delivery::{Sampler, Snapshot};
 use paceline_control::{LostSegment, RateSample};
 use paceline_units::Time;

@@ -1,10 +1,10 @@
 //! A sender processes an acknowledgement on one of four paths: `in_order`, the fast path in `sender`, during recovery
-//! the one in `repair/linux/beyond.rs`, and the slow path for all others. These tests run a sender that may use all of
-//! them beside one that uses the slow path only. The latter also sends new segments by the general function, and its
-//! controller takes every step for each rate sample.
+//! the one in `loss_recovery/linux/sack_fast_path.rs`, and the slow path for all others. These tests run a sender that
+//! may use all of them beside one that uses the slow path only. The latter also sends new segments by the general
+//! function, and its controller takes every step for each rate sample.
 
 use super::connection::FastPath;
-use super::repair::LossRecovery;
+use super::loss_recovery::LossRecovery;
 use super::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::{Segment, Transmit};
 use core::num::NonZeroU32;

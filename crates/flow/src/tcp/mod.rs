@@ -5,8 +5,8 @@
 //! acknowledgements, data and the time, and receives segments through [`Transmit`](crate::Transmit).
 //!
 //! Start with [`TcpSender::on_ack`] (`in_order.rs`; the less common cases are in `sender.rs`). Then read
-//! `connection.rs` for the state, `ack.rs` and `output.rs` for what changes it, and `repair` for loss recovery, one
-//! file for each algorithm. [`TcpConfig`] has every setting. `requests.rs` combines two halves into a connection on
+//! `connection.rs` for the state, `ack.rs` and `output.rs` for what changes it, and `loss_recovery` for loss recovery,
+//! one file for each algorithm. [`TcpConfig`] has every setting. `requests.rs` combines two halves into a connection on
 //! which a client sends requests.
 
 mod ack;
@@ -15,14 +15,14 @@ mod connection;
 mod delivery;
 mod handshake;
 mod in_order;
+mod loss_recovery;
 mod output;
 mod receiver;
-mod repair;
 mod requests;
 mod ring;
 mod rtt;
+mod scoreboard;
 mod sender;
-mod sent;
 mod view;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::TcpConfig;
 use super::connection::{Connection, ENDLESS, FastPath};
-use super::repair::LossRecovery;
+use super::loss_recovery::LossRecovery;
 use crate::{SenderStats, Transmit};
 use core::num::NonZeroU32;
 use paceline_control::{Controller, Gauges, Profile, TcpController, TcpEvent, WindowController, known};

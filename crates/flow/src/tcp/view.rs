@@ -1,7 +1,7 @@
 //! A read-only snapshot of a connection between two events, computed from its state on request.
 
 use super::connection::ENDLESS;
-use super::repair::LossRecovery;
+use super::loss_recovery::LossRecovery;
 use super::sender::TcpSender;
 use paceline_units::Time;
 

@@ -4,13 +4,13 @@
 //! receive rate (RFC 5348 sections 5 and 6), the sender measures round-trip times. From these the controller computes a
 //! rate, at which the sender paces (section 4).
 //!
-//! Start with [`TfrcSender::on_report`] and [`TfrcReceiver::on_data`]. `gaps` detects losses, `history` computes the
-//! loss event rate from them, `ns2` is ns-2's receiver.
+//! Start with [`TfrcSender::on_report`] and [`TfrcReceiver::on_data`]. `loss_detection` detects losses, `loss_history`
+//! computes the loss event rate from them, `ns2` is ns-2's receiver.
 
 mod config;
-mod gaps;
-mod history;
-mod limited;
+mod data_limited;
+mod loss_detection;
+mod loss_history;
 mod ns2;
 mod receive_rate;
 mod receiver;
@@ -18,6 +18,6 @@ mod rtt;
 mod sender;
 
 pub use config::TfrcConfig;
-pub use history::{Fewer, IntervalWeights, LossHistory};
+pub use loss_history::{Fewer, IntervalWeights, LossHistory};
 pub use receiver::TfrcReceiver;
 pub use sender::TfrcSender;

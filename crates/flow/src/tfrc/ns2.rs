@@ -12,7 +12,7 @@
 //! - The intervals are counted when a report is made.
 
 use super::TfrcConfig;
-use super::history::{Fewer, IntervalWeights};
+use super::loss_history::{Fewer, IntervalWeights};
 use super::receiver::{Measured, PacketOutcome};
 use paceline_control::models::{PerAck, TimeoutTerm};
 use paceline_control::tfrc::equation::Terms;

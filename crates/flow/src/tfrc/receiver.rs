@@ -1,8 +1,8 @@
 //! The receiving end (RFC 5348 section 6).
 
 use super::TfrcConfig;
-use super::gaps::{Gaps, Place};
-use super::history::{Fewer, Indication, IntervalWeights, LossHistory};
+use super::loss_detection::{Gaps, Place};
+use super::loss_history::{Fewer, Indication, IntervalWeights, LossHistory};
 use super::ns2::Ns2Receiver;
 use super::receive_rate::ReceiveRate;
 use crate::{Arrived, ReceiverStats, Segment, Transmit};

@@ -5,7 +5,7 @@ mod frames;
 
 use self::frames::Frames;
 use super::TfrcConfig;
-use super::limited::Limits;
+use super::data_limited::Limits;
 use super::rtt::Rtt;
 use crate::pacer::{MAX_PACKETS_PER_CALL, Pacer};
 use crate::supply::Supply;

@@ -9,10 +9,10 @@
 //! arrivals and on the ECN field, NACK and PLI.
 
 mod read;
-mod transport;
+mod twcc;
 
 pub use read::{decode, decode_logged};
-pub(crate) use transport::len as transport_len;
+pub(crate) use twcc::len as transport_len;
 
 use crate::rtcp::{
     App, Arrival, ArrivalFeedback, Bye, Compound, EcnCounts, EcnSummary, Repair, ReportBlock, SenderInfo,
@@ -209,7 +209,7 @@ fn write(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
         }
         packet(to, RTPFB, TWCC, |to| {
             put(to, ssrc);
-            transport::write(feedback, to);
+            twcc::write(feedback, to);
             Ok(())
         })?;
     }

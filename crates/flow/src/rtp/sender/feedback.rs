@@ -2,7 +2,7 @@
 
 use super::RtpSender;
 use crate::Transmit;
-use crate::rtp::sent::Feedback;
+use crate::rtp::sent_log::Feedback;
 use paceline_control::{Arrivals, Controller, Fate, Interval, PacketResult, RtpEvent, RtpFeedback, RtpReport};
 use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Ntp, Packet};

@@ -2,7 +2,7 @@
 
 use super::{
     APP, BOTTLENECK, BYE, CCFB, CNAME, DecodeError, ECN, ECN_SUMMARY, LOSS, NACK, PLI, PROBE, PSFB, RR, RTPFB, SDES,
-    SR, TWCC, XR, has_feedback, transport,
+    SR, TWCC, XR, has_feedback, twcc,
 };
 use crate::ntp::{Ntp, NtpMiddle, NtpSpan};
 use crate::rtcp::{
@@ -94,7 +94,7 @@ fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
             RTPFB if packet.count == TWCC => {
                 let mut content = packet.content;
                 let ours = Ssrc(content.u32().ok_or(short)?) == ssrc;
-                let feedback = transport::read(content, &mut statuses).ok_or(short)??;
+                let feedback = twcc::read(content, &mut statuses).ok_or(short)??;
                 if ours {
                     compound.transport.push(feedback);
                 }

@@ -4,7 +4,7 @@
 //! reduction, where `prr` is set). `sack1` has ns-2's differences.
 
 use super::prr::Prr;
-use super::reported::Reported;
+use super::sack_scoreboard::Reported;
 use crate::Transmit;
 use crate::tcp::connection::{Action, Connection, DUPLICATES, Phase};
 use paceline_control::{Profile, TcpEvent, WindowController};

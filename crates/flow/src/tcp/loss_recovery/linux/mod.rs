@@ -2,21 +2,21 @@
 //!
 //! Sources: RFC 8985 (RACK-TLP), RFC 6937 (PRR), RFC 6298 and RFC 7323 (timer, timestamps), RFC 4015 with RFC 3522
 //! (undo), RFC 2883 (DSACK), RFC 3168 (ECN), RFC 7661 (unused windows). Where they leave a choice, it follows
-//! `net/ipv4/tcp_input.c`. This file processes acknowledgements, `in_order` and `beyond` the common ones; `episode`
-//! enters and leaves recoveries; `tlp` has sending and the timers.
+//! `net/ipv4/tcp_input.c`. This file processes acknowledgements, `in_order` and `sack_fast_path` the common ones;
+//! `episode` enters and leaves recoveries; `tlp` has sending and the timers.
 
 mod autotune;
-mod beyond;
 mod episode;
 mod in_order;
 mod mdev;
 mod rack;
+mod sack_fast_path;
 mod tlp;
 
 use super::prr::Prr;
 use crate::Transmit;
 use crate::tcp::connection::Connection;
-use crate::tcp::sent::Delivered;
+use crate::tcp::scoreboard::Delivered;
 use autotune::Autotune;
 use mdev::Estimator;
 use paceline_control::{Controller, Profile, RateSample, TcpEvent, WindowController};

@@ -1,7 +1,7 @@
 //! RACK: a segment is lost if one sent later has arrived, and the reordering window has passed (RFC 8985).
 
 use crate::tcp::connection::DUPLICATES;
-use crate::tcp::sent::{Delivered, Scoreboard};
+use crate::tcp::scoreboard::{Delivered, Scoreboard};
 use paceline_units::{Span, Time};
 
 /// After this number of recoveries without a DSACK, the reordering window returns to its minimum (RFC 8985 section 6.2

@@ -189,7 +189,7 @@ impl Linux {
     }
 
     /// Handles the expired timer.
-    pub(in crate::tcp::repair) fn expired(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
+    pub(in crate::tcp::loss_recovery) fn expired(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         if conn.una == conn.max {
             self.arm(conn, Pending::Nothing, Time::NEVER);
         } else {

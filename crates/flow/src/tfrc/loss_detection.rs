@@ -1,6 +1,6 @@
 //! Loss detection (RFC 5348 section 5.1), and the nominal arrival times of lost packets (section 5.2).
 
-use super::history::Indication;
+use super::loss_history::Indication;
 use paceline_units::Time;
 
 /// A received packet: its number and arrival time.

@@ -1,13 +1,13 @@
 //! Loss detection and recovery: five algorithms, each with its own state, and the dispatch of events to them.
 
 mod classic;
-mod forward;
+mod fack;
 mod linux;
 mod ns2_linux;
 mod prr;
-mod reported;
 mod sack;
 mod sack1;
+mod sack_scoreboard;
 mod vegas;
 
 use super::connection::{Connection, FastPath, Phase};

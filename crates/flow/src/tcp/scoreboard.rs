@@ -1,11 +1,12 @@
 //! The scoreboard: for each outstanding segment, when it was last sent, whether it was retransmitted, and what the
 //! receiver has reported of it. Optionally, it keeps the order of transmission.
 //!
-//! Vegas, TCP-Linux and profile `linux` use it. RFC 6675 needs only the reported segments (`repair/reported.rs`), and
-//! the other recoveries need nothing. Sources: RFC 8985 section 5.2 (per-segment state), RFC 2018. The counters are
-//! those of `tcp_packets_in_flight` in `include/net/tcp.h`: segments out, minus SACKed, minus lost, plus retransmitted.
+//! Vegas, TCP-Linux and profile `linux` use it. RFC 6675 needs only the reported segments
+//! (`loss_recovery/sack_scoreboard.rs`), and the other recoveries need nothing. Sources: RFC 8985 section 5.2
+//! (per-segment state), RFC 2018. The counters are those of `tcp_packets_in_flight` in `include/net/tcp.h`: segments
+//! out, minus SACKed, minus lost, plus retransmitted.
 
-mod reports;
+mod sack_blocks;
 
 use super::ring::Ring;
 use paceline_packet::Block;

@@ -1,6 +1,6 @@
-//! Losses where a stream's sequence numbers leap.
+//! Losses where a stream's sequence numbers jump.
 //!
-//! A leap by 3000 numbers or more is a restart by RFC 3550 (appendix A.1), and counts as one in reports. It may also be
+//! A jump by 3000 numbers or more is a restart by RFC 3550 (appendix A.1), and counts as one in reports. It may also be
 //! an outage. Timestamps distinguish the two: a restarted sender takes a random timestamp (section 5.1); a continuing
 //! one has advanced its timestamp by the elapsed time, at the rate that was observed before.
 
@@ -14,9 +14,9 @@ const WATCHED: Span = Span::from_millis(500);
 /// frame has a single timestamp, and the sender may have paused.
 const SLACK_S: f64 = 0.5;
 
-/// The leaps of a stream.
+/// The jumps of a stream.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Leaps {
+pub(super) struct SequenceJumps {
     /// Timestamp and arrival time of the last packet in sequence.
     last: Option<(u32, Time)>,
     /// Timestamp ticks since the sequence began, and its packets.
@@ -31,7 +31,7 @@ pub(super) struct Leaps {
     pub restarts: u32,
 }
 
-impl Leaps {
+impl SequenceJumps {
     /// Records a packet and the source's verdict on it; `before`: the source's losses and its highest number before it.
     pub fn on_packet(&mut self, now: Time, data: &RtpData, before: (i32, u32), verdict: Verdict) {
         match verdict {
@@ -42,9 +42,9 @@ impl Leaps {
                     Some(missing) => self.lost += missing,
                     None => self.restarts += 1,
                 }
-                *self = Leaps { lost: self.lost, restarts: self.restarts, ..Leaps::begun(now, data) };
+                *self = SequenceJumps { lost: self.lost, restarts: self.restarts, ..SequenceJumps::begun(now, data) };
             }
-            Verdict::Probation => *self = Leaps::begun(now, data),
+            Verdict::Probation => *self = SequenceJumps::begun(now, data),
             Verdict::New | Verdict::Copy => {
                 let (timestamp, at) = self.last.unwrap_or((data.timestamp, now));
                 // a late packet subtracts its ticks
@@ -56,8 +56,8 @@ impl Leaps {
         }
     }
 
-    fn begun(now: Time, data: &RtpData) -> Leaps {
-        Leaps { last: Some((data.timestamp, now)), began: now, ..Leaps::default() }
+    fn begun(now: Time, data: &RtpData) -> SequenceJumps {
+        SequenceJumps { last: Some((data.timestamp, now)), began: now, ..SequenceJumps::default() }
     }
 
     /// Packets lost between `highest` and this one, if the stream continued; `None` if it restarted, or this is
@@ -82,10 +82,10 @@ impl Leaps {
     }
 }
 
-/// Passes a packet to the source, and the source's verdict to the leaps.
-pub(super) fn update(source: &mut RtpSource, leaps: &mut Leaps, now: Time, data: &RtpData) -> Verdict {
+/// Passes a packet to the source, and the source's verdict to the jumps.
+pub(super) fn update(source: &mut RtpSource, jumps: &mut SequenceJumps, now: Time, data: &RtpData) -> Verdict {
     let before = (source.lost(), source.extended_highest());
     let verdict = source.update(data.sequence);
-    leaps.on_packet(now, data, before, verdict);
+    jumps.on_packet(now, data, before, verdict);
     verdict
 }

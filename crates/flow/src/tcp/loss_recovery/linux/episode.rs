@@ -6,7 +6,7 @@
 use super::tlp::Pending;
 use super::{Linux, News, State, Undo};
 use crate::tcp::connection::{Action, Connection};
-use crate::tcp::repair::prr::Prr;
+use crate::tcp::loss_recovery::prr::Prr;
 use paceline_control::{TcpEvent, Threshold, WindowController};
 use paceline_packet::Stamp;
 use paceline_units::{Span, Time};

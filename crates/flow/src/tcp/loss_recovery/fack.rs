@@ -5,7 +5,7 @@
 //! forward edge are judged as the edge passes, retransmissions in the order of their transmission.
 
 use crate::tcp::connection::DUPLICATES;
-use crate::tcp::sent::Scoreboard;
+use crate::tcp::scoreboard::Scoreboard;
 use paceline_packet::{Block, TcpOptions};
 use std::collections::VecDeque;
 

@@ -9,7 +9,7 @@ use paceline_units::{Span, Time};
 
 impl Linux {
     /// Whether there is no recovery, no SACKed segment and no probe.
-    pub(in crate::tcp::repair) fn is_calm(&self, conn: &Connection) -> bool {
+    pub(in crate::tcp::loss_recovery) fn is_calm(&self, conn: &Connection) -> bool {
         let calm = self.state == State::Open && self.prr.is_none() && self.probe.is_over();
         calm && conn.sent.sacked() + conn.sent.lost() + conn.sent.retransmitted() == 0
     }

@@ -2,7 +2,7 @@
 
 use super::{Forward, News};
 use crate::tcp::connection::DUPLICATES;
-use crate::tcp::sent::Scoreboard;
+use crate::tcp::scoreboard::Scoreboard;
 use paceline_packet::{Block, TcpOptions};
 use paceline_units::Time;
 use proptest::prelude::*;

@@ -1,14 +1,14 @@
 //! How marks are told and counted: RFC 9768's three bits, RFC 8257's changes.
 
-use crate::bench;
+use crate::rfc_sender;
 
-use bench::{Bench, config, ms};
 use paceline_control::Ecn;
 use paceline_flow::Segment;
 use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
 use paceline_packet::{ACE_OFFSET, Flags, Packet, Stamp};
 use paceline_random::Stream;
 use paceline_units::Time;
+use rfc_sender::{Bench, config, ms};
 
 /// What a receiver with delayed acknowledgements says of segments of which some are marked: of each acknowledgement the next
 /// segment expected and its flags.
@@ -19,7 +19,7 @@ fn acks_for(ecn: Ecn, marked: &[bool]) -> Vec<(u32, Flags)> {
     for (seq, &marked) in (0..).zip(marked) {
         let flags = if marked { Flags::ECT.with(Flags::CE) } else { Flags::ECT };
         let data = Segment { seq, stamp: Stamp::at(Time::ZERO), size: 1500, flags, extra: None };
-        receiver.on_data(Time::ZERO, &bench::segments::packet(Time::ZERO, &data), &mut out);
+        receiver.on_data(Time::ZERO, &rfc_sender::segments::packet(Time::ZERO, &data), &mut out);
     }
     out.into_iter().map(|ack| (ack.seq, ack.flags)).collect()
 }
@@ -127,10 +127,10 @@ fn handshake(a: Ecn, b: Ecn, arrives: Flags) -> [Flags; 3] {
     sender.supply_endless(Time::ZERO, &mut there);
     sender.start(Time::ZERO, &mut there);
     let syn = there.pop().unwrap();
-    let packet = bench::segments::packet(Time::ZERO, &syn);
+    let packet = rfc_sender::segments::packet(Time::ZERO, &syn);
     receiver.on_data(Time::ZERO, &Packet { flags: packet.flags.with(arrives), ..packet }, &mut back);
     let answer = back.pop().unwrap();
-    sender.on_ack(Time::ZERO + ms(100), &bench::segments::packet(Time::ZERO, &answer), None, &mut there);
+    sender.on_ack(Time::ZERO + ms(100), &rfc_sender::segments::packet(Time::ZERO, &answer), None, &mut there);
     [syn.flags, answer.flags, there[0].flags]
 }
 
@@ -191,7 +191,7 @@ fn a_syn_that_is_not_answered_twice_asks_for_less() {
         // what an answer to the first of them agrees to comes too late
         let flags = Flags::SYN.with(Flags::ACK).with_ace(if ecn == Ecn::Accurate { 0b010 } else { 0b001 });
         let answer = Segment { seq: 1, stamp: Stamp::at(now), size: 40, flags, extra: None };
-        sender.on_ack(now + ms(100), &bench::segments::packet(now, &answer), None, &mut out);
+        sender.on_ack(now + ms(100), &rfc_sender::segments::packet(now, &answer), None, &mut out);
         assert!(!out.is_empty() && out.iter().all(|s| s.flags.0 & (Flags::ECT.0 | Flags::CWR.0 | Flags::ECE.0) == 0));
     }
 }

@@ -3,7 +3,7 @@
 //! Source: the behaviour of `tcp-linux.cc` and `scoreboard1.cc` of ns-2.35 (Wei and Cao, "NS-2 TCP-Linux", WNS2
 //! 2006), which follow Linux 2.6.22.
 
-use super::forward::{Forward, News};
+use super::fack::{Forward, News};
 use crate::Transmit;
 use crate::tcp::connection::{Action, Connection, Phase};
 use paceline_control::{Controller, TcpEvent, Threshold, WindowController};
