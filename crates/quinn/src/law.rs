@@ -4,7 +4,7 @@
 //! RFC 9002.
 
 use crate::Gate;
-use crate::sent::SentLog;
+use crate::sent_log::SentLog;
 use paceline_control::{Gauges, WindowController as _};
 use paceline_flow::quic::{Congestion, Cuts, Rtt};
 use paceline_units::{Span, Time};

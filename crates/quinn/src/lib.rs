@@ -41,11 +41,11 @@ mod adaptor;
 mod controllers;
 mod gate;
 mod law;
-mod sent;
-mod witness;
+mod observer;
+mod sent_log;
 
 pub use adaptor::Adaptor;
 pub use controllers::{Controllers, Refused};
 pub use gate::{Gate, SendTime};
 pub use law::{Call, Law, Lost, Phase, State};
-pub use witness::{Observer, Seen, What};
+pub use observer::{Observer, Seen, What};

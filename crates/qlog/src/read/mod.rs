@@ -18,15 +18,15 @@
 //! # Ok::<(), paceline_qlog::Error>(())
 //! ```
 
+mod byte_ranges;
 mod connection;
 mod contained;
 mod date;
-mod hear;
-mod once;
+mod events;
 mod packets;
-mod records;
 mod rows;
 mod rtt;
+mod sequential;
 mod state;
 mod trace;
 mod value;
@@ -34,9 +34,9 @@ mod value;
 pub use connection::{Connection, Ended, Measures, QLOG, Table, Way};
 
 use contained::{File, For, Metered, Outline};
-use hear::on_event;
+use events::on_event;
 use paceline_units::Span;
-use records::Records;
+use sequential::Records;
 use serde::de::DeserializeSeed as _;
 use serde_json::Value;
 use state::State;
@@ -197,7 +197,7 @@ impl Reader {
         };
         let begins = start[mark..read].iter().find(|byte| !byte.is_ascii_whitespace()).copied();
         match begins {
-            Some(records::SEPARATOR) => self.read_records(name, open),
+            Some(sequential::SEPARATOR) => self.read_records(name, open),
             Some(b'{') => {
                 let mut outline = Outline::default();
                 let (from, meter) = Metered::new(open().map_err(io)?);

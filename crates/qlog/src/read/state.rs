@@ -1,6 +1,6 @@
 //! The state of a connection while its log is read, and its counters.
 
-use super::once::Once;
+use super::byte_ranges::ByteRanges;
 use super::packets::{Ack, Carried, LoggedPacket, Sent, Space};
 use super::rows::{Rows, WIDTH};
 use super::rtt::Rtt;
@@ -115,8 +115,8 @@ pub struct State {
     bare: bool,
     first_sent: Option<Time>,
     max_ack_delay: Option<f64>,
-    delivered: Once,
-    taken: Once,
+    delivered: ByteRanges,
+    taken: ByteRanges,
     sent_to: BTreeMap<u64, u64>,
 }
 

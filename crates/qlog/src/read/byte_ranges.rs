@@ -7,12 +7,12 @@ const MAX_PIECES: usize = 1 << 17;
 
 /// Counts each byte of the streams once.
 #[derive(Clone, Debug, Default)]
-pub struct Once {
+pub struct ByteRanges {
     streams: BTreeMap<u64, BTreeMap<u64, u64>>,
     pieces: usize,
 }
 
-impl Once {
+impl ByteRanges {
     /// Adds a piece of a stream; returns how many of its bytes are new.
     pub fn add(&mut self, stream: u64, offset: u64, length: u64) -> u64 {
         let end = offset.saturating_add(length);
@@ -49,20 +49,20 @@ mod tests {
     proptest! {
         #[test]
         fn each_byte_counts_once(pieces in proptest::collection::vec((0u64..2, 0u64..60, 0u64..20), 0..40)) {
-            let mut once = Once::default();
+            let mut ranges = ByteRanges::default();
             let mut seen = std::collections::BTreeSet::new();
             for (stream, offset, length) in pieces {
                 let before = seen.len();
                 seen.extend((offset..offset + length).map(|byte| (stream, byte)));
-                prop_assert_eq!(once.add(stream, offset, length), (seen.len() - before) as u64);
+                prop_assert_eq!(ranges.add(stream, offset, length), (seen.len() - before) as u64);
             }
         }
     }
 
     #[test]
     fn the_end_of_numbers_is_no_trap() {
-        let mut once = Once::default();
-        assert_eq!(once.add(0, u64::MAX - 1, 10), 1);
-        assert_eq!(once.add(0, u64::MAX, 10), 0);
+        let mut ranges = ByteRanges::default();
+        assert_eq!(ranges.add(0, u64::MAX - 1, 10), 1);
+        assert_eq!(ranges.add(0, u64::MAX, 10), 0);
     }
 }
