@@ -7,8 +7,8 @@
 //! same order: citation, parameters, state, update law, trait implementation, gauges.
 
 pub mod acks;
+mod allocated;
 pub mod allocation;
-mod allotted;
 mod base_delay;
 pub mod bbr;
 pub mod bbr3;
@@ -25,7 +25,7 @@ pub mod lda_plus;
 pub mod ledbat;
 pub mod ledbat_plus_plus;
 pub mod models;
-pub mod monitor;
+pub mod monitor_interval;
 pub mod multfrc;
 pub mod nada;
 pub mod ndtc;
@@ -47,7 +47,7 @@ pub mod vegas;
 pub mod veno;
 
 pub use acks::{AckController, AckEvent, AckSettings, Estimator, Pacing};
-pub use allotted::Allotted;
+pub use allocated::Allocated;
 pub use delivery::{Ecn, LostSegment, Needs, RateSample};
 pub use foreign::{Failure, Foreign};
 pub use parameter::{EncoderRate, Idle, Kind, Parameter, Setting};

@@ -6,7 +6,7 @@
 //! whose state exceeds two dozen bytes.
 
 use crate::acks::{AckController, AckEvent, AckSettings};
-use crate::allotted::Allotted;
+use crate::allocated::Allocated;
 use crate::coupled::CoupledRate;
 use crate::foreign::{ForeignMedia, ForeignRate, ForeignWindow};
 use crate::gcc::Gcc;
@@ -153,7 +153,7 @@ registry! {
         ScreamEricsson(Box<scream::ericsson::Ericsson>),
         ScreamLibwebrtc(Box<scream::libwebrtc::Libwebrtc>),
         Gcc(Box<Gcc>),
-        Allotted(Box<Allotted>),
+        Allocated(Box<Allocated>),
         Foreign(Box<ForeignMedia>),
     }
 }

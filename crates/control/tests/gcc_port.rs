@@ -4,14 +4,14 @@
 
 #[path = "gcc_port/call.rs"]
 mod call;
-#[path = "gcc_port/decides.rs"]
-mod decides;
+#[path = "gcc_port/controller.rs"]
+mod controller;
 #[path = "gcc_port/port.rs"]
 mod port;
 
 use crate::media::path;
 use call::{Call, Case};
-use decides::{Decides, Feedback, Order, Rates, Sent};
+use controller::{Decides, Feedback, Order, Rates, Sent};
 use goog_cc::LossBasedBweV2Config;
 use paceline_control::gcc::Gcc;
 use paceline_control::rtp::{Arrivals, Fate, MediaController, PacketResult, RtpEvent, RtpSession, SentPacket as Ours};

@@ -8,9 +8,9 @@
 
 mod bit_set;
 mod calendar;
+mod drops;
 mod engine;
 mod fanin;
-mod fate;
 mod inbox;
 mod network;
 mod order;
@@ -18,8 +18,8 @@ mod routes;
 mod wake_queue;
 mod wheel;
 
+pub use drops::{DropReason, Drops, Fate};
 pub use engine::{Element, Engine};
-pub use fate::{DropReason, Drops, Fate};
 pub use inbox::Inbox;
 pub use network::{FlowDrops, Hop, Network, Totals};
 pub use order::{Edge, RunOrder, schedule};

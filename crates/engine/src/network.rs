@@ -1,6 +1,6 @@
 //! The network as elements see it: compiled paths, folded links, and the inboxes of other elements.
 
-use crate::fate::{DropReason, Drops, Fate};
+use crate::drops::{DropReason, Drops, Fate};
 use crate::inbox::Inbox;
 use crate::routes::Routes;
 use crate::wake_queue::WakeQueue;

@@ -309,7 +309,7 @@ fn gateway() -> Written {
 }
 
 /// Quantities, options of a gateway, keys of a scenario.
-fn words() -> Written {
+fn command_line() -> Written {
     for (n, text) in [
         "1.5 ms",
         "10 Mbit/s",
@@ -326,7 +326,7 @@ fn words() -> Written {
     .iter()
     .enumerate()
     {
-        write("words", &n.to_string(), text.as_bytes())?;
+        write("command_line", &n.to_string(), text.as_bytes())?;
     }
     Ok(())
 }
@@ -405,7 +405,7 @@ fn main() -> Written {
     quic()?;
     control()?;
     frames()?;
-    words()?;
+    command_line()?;
     kernel()?;
     program()?;
     gateway()

@@ -6,6 +6,7 @@
 // The fuzzed part of live needs Linux.
 #![cfg(target_os = "linux")]
 
+mod command_line;
 mod control;
 mod event_log;
 pub mod flow;
@@ -22,8 +23,8 @@ mod trace;
 mod wire_rtcp;
 mod wire_rtp;
 mod wire_tfrc;
-mod words;
 
+pub use command_line::command_line;
 pub use control::control;
 pub use event_log::event_log;
 pub use frames::frames;
@@ -39,13 +40,13 @@ pub use trace::trace;
 pub use wire_rtcp::wire_rtcp;
 pub use wire_rtp::wire_rtp;
 pub use wire_tfrc::wire_tfrc;
-pub use words::words;
 
 /// A target: takes arbitrary bytes, and panics if something is wrong.
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
 pub const TARGETS: [(&str, Target); 16] = [
+    ("command_line", command_line),
     ("control", control),
     ("event_log", event_log),
     ("frames", frames),
@@ -61,7 +62,6 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("wire_rtcp", wire_rtcp),
     ("wire_rtp", wire_rtp),
     ("wire_tfrc", wire_tfrc),
-    ("words", words),
 ];
 
 /// The input of a text parser: the bytes as far as they are valid UTF-8.

@@ -106,7 +106,8 @@ macro_rules! replays {
 }
 
 replays! {
-    control event_log frames gateway kernel listener program qlog quic scenario session trace wire_rtcp wire_rtp wire_tfrc words
+    command_line control event_log frames gateway kernel listener program qlog quic scenario session trace wire_rtcp wire_rtp
+    wire_tfrc
 }
 
 #[test]

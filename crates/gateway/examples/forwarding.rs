@@ -5,7 +5,7 @@
 //! second are forwarded to a station that is sent more than it gets, and the rate of one TCP connection.
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark over sockets, in real time")]
 
-use paceline_live::gateway::{Words, run};
+use paceline_live::gateway::{RawOptions, run};
 use paceline_live::path::Stop;
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -190,7 +190,7 @@ fn round(words: Setting) -> Outcome<[f64; 4]> {
     let home = Home::new()?;
     let stop = Arc::new(Stop::new()?);
     let running = words.map(|settings| {
-        let mut words = Words::default();
+        let mut words = RawOptions::default();
         for (name, value) in [("lan", "lan0"), ("wan", "wan0")].iter().chain(settings) {
             *words.place(name).expect("an option") = Some((*value).to_owned());
         }

@@ -3,9 +3,9 @@
 //! It reads its options, and writes the measurements of [`paceline_live::gateway`] to the terminal (lines, or JSON with
 //! `--json`) and to a file. Exit codes: 0 done, 1 a system error, 2 invalid options.
 
+use paceline_live::gateway::options::HELP;
 use paceline_live::gateway::privileges::keep_needed;
-use paceline_live::gateway::words::HELP;
-use paceline_live::gateway::{GatewayError, GatewayReport, Status, Words, run};
+use paceline_live::gateway::{GatewayError, GatewayReport, RawOptions, Status, run};
 use paceline_live::path::Stop;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ extern "C" fn on_signal(_number: i32) {
 /// This program's own options, beside the gateway's.
 #[derive(Default)]
 struct Options {
-    words: Words,
+    words: RawOptions,
     json: bool,
     out: Option<PathBuf>,
 }

@@ -7,13 +7,10 @@
 //! Uses sim and path. Start with [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
 #[cfg(target_os = "linux")]
-pub mod beginning;
-#[cfg(target_os = "linux")]
 mod capabilities;
 pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod clock;
-pub mod crew;
 #[cfg(target_os = "linux")]
 pub mod endpoint;
 #[cfg(target_os = "linux")]
@@ -37,6 +34,9 @@ pub mod results;
 pub mod scenario;
 #[cfg(target_os = "linux")]
 pub mod session;
+#[cfg(target_os = "linux")]
+pub mod start_signal;
+pub mod worker_pool;
 
 #[cfg(test)]
 extern crate self as paceline_live;

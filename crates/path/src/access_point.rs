@@ -6,12 +6,12 @@
 //! it. The same code decides in the simulator, in the path emulator and in the Linux gateway. They differ in the source
 //! of the measurements and in how a window is written.
 
-mod decided;
+mod decisions;
 mod sap_law;
 mod simulated;
 mod voap;
 
-pub use decided::Decided;
+pub use decisions::Decided;
 use paceline_units::{Rate, Span};
 pub use sap_law::SapLaw;
 pub use simulated::{AccessPoint, Crossing};

@@ -1,10 +1,10 @@
 //! What happens to a packet after the transmitter: loss, corruption, aggregation, delay variation and spikes,
 //! reordering, duplication, ECN bleaching; and the outages of a link.
 
+use crate::backlog::Exit;
+use crate::delay_variation::Variations;
 use crate::loss::{Chance, Losses};
 use crate::model::{Aggregation, DelaySpike, DelayStep, LinkModel};
-use crate::variation::Variations;
-use crate::waiting::Exit;
 use crate::{DropReason, Fate};
 use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;

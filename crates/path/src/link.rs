@@ -2,19 +2,19 @@
 
 mod counters;
 
-use crate::discipline::mark;
+use crate::backlog::{Exit, Waiting};
+use crate::flow_counters::{Leaving, Shares};
 use crate::impair::Impairments;
 use crate::limit::Limits;
+use crate::link_arq::{Recovering, Served};
 use crate::loss::Losses;
 use crate::meter::{Measure, Meter};
 use crate::model::{Limit, LinkModel, Queue};
 use crate::occupancy::Occupancy;
 use crate::policer::Policer;
+use crate::qdisc::mark;
 use crate::rate::{Constant, Server};
-use crate::recovery::{Recovering, Served};
 use crate::red::{Arrival, Red, Verdict};
-use crate::shares::{Leaving, Shares};
-use crate::waiting::{Exit, Waiting};
 use crate::{DropReason, Drops, Fate};
 use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
@@ -101,7 +101,7 @@ impl Link {
             | Queue::FqPie(_)
             | Queue::DualPi2(_)
             | Queue::Cake(_) => {
-                panic!("such a queue belongs to a managed link")
+                panic!("such a queue belongs to a `QdiscLink`")
             }
         };
         let occupancy = model.queue.limit().filter(|_| model.occupancy).map(Occupancy::new);
@@ -448,15 +448,15 @@ pub(crate) mod tests {
     fn tells_how_long_packets_waited() {
         let mut link = link(&model(2), Measure::ALL);
         link.record_waits();
-        let mut managed = crate::ManagedLink::new(&model(2), Measure::ALL, crate::Keys::Flow, Stream::new(1, "link"));
-        assert_eq!((link.waits().mean(), managed.waits().max()), (None, None));
+        let mut qdisc = crate::QdiscLink::new(&model(2), Measure::ALL, crate::Keys::Flow, Stream::new(1, "link"));
+        assert_eq!((link.waits().mean(), qdisc.waits().max()), (None, None));
         // 1 ms each: at 0 four enter and one is dropped; another arrives after all have left.
         for at in [0, 0, 0, 0, 9_000_000] {
             let _ = link.admit(&mut packet(at, 1000));
-            managed.advance(Time(at), &mut |_, _, _| {});
-            managed.arrive(packet(at, 1000), &mut |_, _, _| {});
+            qdisc.advance(Time(at), &mut |_, _, _| {});
+            qdisc.arrive(packet(at, 1000), &mut |_, _, _| {});
         }
-        for waits in [link.waits(), managed.waits()] {
+        for waits in [link.waits(), qdisc.waits()] {
             assert_eq!(waits.mean(), Some(Span(3_000_000 / 4)));
             assert_eq!(waits.max(), Some(Span(2_000_000)));
         }

@@ -3,10 +3,10 @@
 //! A meter keeps running totals from time zero and records them at both ends of the measured interval. The link may be
 //! evaluated ahead of the global clock, so every count goes by the timestamps of events.
 
-use crate::discipline::ClassCounts;
-use crate::level::Integrals;
-use crate::shares::FlowReport;
-use crate::waiting::Departed;
+use crate::backlog::Departed;
+use crate::flow_counters::FlowReport;
+use crate::qdisc::ClassCounts;
+use crate::queue_level::Integrals;
 use crate::{DropReason, Drops};
 use paceline_units::{Ratio, Size, Span, Time};
 use std::collections::VecDeque;

@@ -158,7 +158,7 @@ pub enum Queue {
 
 impl Queue {
     /// Whether a packet's fate is decided only when it leaves the queue: a link with such a queue is a
-    /// [`ManagedLink`](crate::ManagedLink).
+    /// [`QdiscLink`](crate::QdiscLink).
     #[must_use]
     pub fn decides_at_departure(&self) -> bool {
         !matches!(self, Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_))

@@ -1,7 +1,7 @@
 //! How full a queue was, and for how long: a histogram in tenths of its limit, updated at each change of the queue.
 
-use crate::level::Watch;
 use crate::model::Limit;
+use crate::queue_level::Watch;
 
 /// The number of bins.
 pub(crate) const PARTS: usize = 10;

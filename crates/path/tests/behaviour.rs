@@ -3,7 +3,7 @@
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
     Aggregation, DelaySpike, DelayStep, DelayVariation, DropReason, DualPi2Model, Fate, GilbertElliott, Keys, Limit,
-    Link, LinkModel, Loss, ManagedLink, Measure, On, Periodic, PolicerModel, Queue, RedMode, RedModel, Reorder, Start,
+    Link, LinkModel, Loss, Measure, On, Periodic, PolicerModel, QdiscLink, Queue, RedMode, RedModel, Reorder, Start,
     TwoState,
 };
 use paceline_random::Stream;
@@ -369,7 +369,7 @@ fn a_link_bleaches_ecn_after_its_queue() {
         assert_eq!(left, if bleaches { 0 } else { ecn(Flags(u16::MAX)) });
         let mut model = plain(Queue::DualPi2(DualPi2Model::rfc9332(Limit::Packets(90))));
         model.bleaches_ecn = bleaches;
-        let mut link = ManagedLink::new(&model, Measure::ALL, Keys::Flow, Stream::new(1, "link"));
+        let mut link = QdiscLink::new(&model, Measure::ALL, Keys::Flow, Stream::new(1, "link"));
         let (mut order, mut left) = (Vec::new(), 0);
         for i in 0..16 {
             link.arrive(Packet { seq: i, ..packet(0, 1000, capable[i as usize % 4]) }, &mut |_, _, _| ());

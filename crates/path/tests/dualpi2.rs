@@ -6,7 +6,7 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    ClassCounts, DualPi2Model, DualScheduler, Fate, Keys, Limit, LinkModel, ManagedLink, Measure, Queue, RateModel,
+    ClassCounts, DualPi2Model, DualScheduler, Fate, Keys, Limit, LinkModel, Measure, QdiscLink, Queue, RateModel,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Span, Time};
@@ -88,7 +88,7 @@ fn outcome(model: DualPi2Model, kinds: &[Kind], rtt: u64) -> Outcome {
     let rate = RateModel::Constant(Rate::from_mbps(40.0));
     let link = LinkModel { rate, ..LinkModel::new(Rate::from_mbps(40.0), Span::ZERO, Queue::DualPi2(model)) };
     let window = Measure { from: Time(10_000 * MS), to: Time(40_000 * MS) };
-    let mut link = ManagedLink::new(&link, window, Keys::Flow, Stream::new(1, "link"));
+    let mut link = QdiscLink::new(&link, window, Keys::Flow, Stream::new(1, "link"));
     let mut senders: Vec<Sender> = kinds.iter().copied().map(Sender::new).collect();
     // (when, flow, seq, event); the earliest first
     let mut heap = BinaryHeap::new();

@@ -2,8 +2,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    CoDelModel, DualPi2Model, Fate, FqCoDelModel, FqPieModel, Keys, Limit, Link, LinkModel, ManagedLink, Measure,
-    PieModel, Queue, QueueLimit, RateModel, RedModel, Schedule,
+    CoDelModel, DualPi2Model, Fate, FqCoDelModel, FqPieModel, Keys, Limit, Link, LinkModel, Measure, PieModel,
+    QdiscLink, Queue, QueueLimit, RateModel, RedModel, Schedule,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
@@ -84,7 +84,7 @@ fn managed_queues_too() {
         (Queue::FqPie(FqPieModel { pie, ..FqPieModel::new(max_bytes) }), kept),
     ] {
         let stream = Stream::new(1, "link");
-        let link = std::cell::RefCell::new(ManagedLink::new(&model(queue.clone()), Measure::ALL, Keys::Flow, stream));
+        let link = std::cell::RefCell::new(QdiscLink::new(&model(queue.clone()), Measure::ALL, Keys::Flow, stream));
         let onward = &mut |_: Fate, _: Packet, _: Time| {};
         let found = waiting(
             |packet| {
@@ -120,7 +120,7 @@ fn a_limit_that_steps() {
         let at = [99, 199, 205, 299, 399, 499];
         // from 4 to 20, three more each millisecond; by 399 ms the 20 that waited have gone down to 2
         let expected = [10, 4, 20, 20, 2, 2];
-        let link = std::cell::RefCell::new(ManagedLink::new(&model, Measure::ALL, Keys::Flow, Stream::new(1, "link")));
+        let link = std::cell::RefCell::new(QdiscLink::new(&model, Measure::ALL, Keys::Flow, Stream::new(1, "link")));
         let admit = |packet: Packet| {
             let mut link = link.borrow_mut();
             link.advance(Time(packet.time.0 + 1), &mut |_, _, _| {});

@@ -11,5 +11,5 @@ mod dualpi2;
 mod dualpi2_vectors;
 mod edca;
 mod limit_in_time;
-mod managed;
+mod qdisc_link;
 mod traces;

@@ -1,6 +1,6 @@
 //! Flows between hosts: `paceline serve` and `paceline send`.
 
-use crate::own::scheme::Scheme;
+use crate::own_controllers::scheme::Scheme;
 use crate::run::RunOutput;
 use crate::{InternalError, LiveError, live, panics};
 use paceline_control::rtp::FeedbackFormat;

@@ -3,7 +3,7 @@
 
 use crate::scenario::Scenario;
 use crate::{ControllerError, InternalError, ScenarioError, panics};
-use paceline_live::crew::WorkerPool;
+use paceline_live::worker_pool::WorkerPool;
 use paceline_sim::RunError;
 use paceline_sim::environment::{Acts, Driver, Environment, FEATURES, Step, Stepped};
 use paceline_units::Span;

@@ -1,7 +1,7 @@
 //! The Linux gateway: `paceline gateway`.
 
 use crate::{InternalError, LiveError, panics};
-use paceline_live::gateway::{self, GatewayError, GatewayOptions, Words};
+use paceline_live::gateway::{self, GatewayError, GatewayOptions, RawOptions};
 use paceline_live::path::Stop;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ impl Gateway {
     /// From its options as text, in a JSON object.
     #[new]
     fn new(words_json: &str) -> PyResult<Gateway> {
-        let words: Words =
+        let words: RawOptions =
             serde_json::from_str(words_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let options = words.options().map_err(|error| refused(&error))?;
         Ok(Gateway { options, stop: Stop::new()?, shown: Mutex::new(Vec::new()) })

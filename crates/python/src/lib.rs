@@ -15,7 +15,7 @@ mod gateway;
 #[cfg(target_os = "linux")]
 mod live;
 mod models;
-mod own;
+mod own_controllers;
 mod panics;
 #[cfg(target_os = "linux")]
 mod path;
@@ -39,10 +39,10 @@ pyo3::import_exception!(paceline.errors, ScenarioError);
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     panics::keep_to_ourselves();
     module.add_class::<scenario::Scenario>()?;
-    own::add(module)?;
+    own_controllers::add(module)?;
     module.add_class::<environment::Environments>()?;
     module.add_function(wrap_pyfunction!(environment::features, module)?)?;
-    module.add_function(wrap_pyfunction!(own::scheme::extremes, module)?)?;
+    module.add_function(wrap_pyfunction!(own_controllers::scheme::extremes, module)?)?;
     module.add_class::<calls::CallLog>()?;
     module.add_function(wrap_pyfunction!(qlog::qlog, module)?)?;
     module.add_class::<run::Watch>()?;

@@ -137,5 +137,5 @@ impl HostWatch {
 /// running.
 #[pyfunction]
 pub fn adopt_orphans(adopt: bool) -> PyResult<()> {
-    Ok(paceline_live::kernel::owners::adopt_orphans(adopt)?)
+    Ok(paceline_live::kernel::socket_owners::adopt_orphans(adopt)?)
 }

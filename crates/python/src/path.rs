@@ -2,11 +2,11 @@
 
 use crate::run::{Series, of_series};
 use crate::{InternalError, PathError, ScenarioError, panics};
-use paceline_live::beginning::Beginning;
-use paceline_live::gateway::Words;
+use paceline_live::gateway::RawOptions;
 use paceline_live::netns::{self, EndError, Ended, Far, Kind, Plan, RunError};
-use paceline_live::path::{self, Lost, PathCapture, PathReport, PathSpec, RelayOptions, Side};
+use paceline_live::path::{self, FlowLosses, PathCapture, PathReport, PathSpec, RelayOptions, Side};
 use paceline_live::results::LiveSummary;
+use paceline_live::start_signal::Beginning;
 use paceline_units::{Span, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -102,7 +102,7 @@ pub struct PathOutput {
     series: Vec<Py<Series>>,
     #[pyo3(get)]
     status: i32,
-    lost: Lost,
+    lost: FlowLosses,
 }
 
 #[pymethods]
@@ -140,7 +140,7 @@ pub fn run_path(
     access_point: Option<&str>,
     beginning: Option<PathBuf>,
 ) -> PyResult<PathOutput> {
-    let law = access_point.map(Words::law_of).transpose();
+    let law = access_point.map(RawOptions::law_of).transpose();
     let law = law.map_err(|error| PyValueError::new_err(error.to_string()))?;
     let kind = match device {
         "any" => Kind::Any,

@@ -1,6 +1,6 @@
 //! Scenarios, with the files they come from.
 
-use crate::own::scheme::Scheme;
+use crate::own_controllers::scheme::Scheme;
 use crate::{InternalError, ScenarioError, panics};
 use paceline_live::scenario::{open, trace};
 use paceline_sim::CheckedScenario;

@@ -3,21 +3,21 @@
 use crate::bundling::{Bundling, connections};
 use crate::cell::CellElement;
 use crate::coupling::Coupling;
-use crate::delays::Changes;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
 use crate::host::{EndpointListeners, Host};
+use crate::host_delay::Changes;
 use crate::model::{LinkDirection, Model};
 use crate::phases::hosts_apart;
 use crate::port::{Backpressure, EmissionClock};
 use crate::quic_events::QuicEventLog;
+use crate::rate_variation::RateMeter;
 use crate::recorder::{HostRecorder, Recording};
 use crate::relaying::Relaying;
 use crate::tap::Tap;
-use crate::variation::RateMeter;
 use paceline_engine::{Element, Engine, Fate, Hop, Inbox, Network};
 use paceline_packet::{Extras, FlowId, Packet};
-use paceline_path::{Keys, Limit, Link, ManagedLink, Measure, Pipe, RateModel};
+use paceline_path::{Keys, Limit, Link, Measure, Pipe, QdiscLink, RateModel};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 
@@ -99,7 +99,7 @@ fn run_link(link: &mut Link, packets: &mut [Packet], network: &mut Network<Folde
 
 /// Runs a batch through a link that decides at departure. Packets that leave before an arrival are released before it.
 #[inline(never)]
-fn run_managed(link: &mut ManagedLink, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
+fn run_qdisc_link(link: &mut QdiscLink, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
     let packets = inbox.take(until, network.routes());
     let mut onward = |fate: Fate, packet: Packet, at: Time| match fate {
         Fate::Pass => network.forward(&packet),
@@ -117,7 +117,7 @@ fn run_managed(link: &mut ManagedLink, until: Time, inbox: &mut Inbox, network: 
 #[expect(clippy::large_enum_variant, reason = "most are plain, and each is moved once")]
 enum AnyLink {
     Plain(Link),
-    Managed(Box<ManagedLink>),
+    Qdisc(Box<QdiscLink>),
 }
 
 /// An element: a host, a link that is not folded, or a shared medium.
@@ -129,7 +129,7 @@ pub enum Node {
     /// A link that is not folded.
     Link(Box<Link>),
     /// A link whose queue decides when a packet leaves.
-    Managed(Box<ManagedLink>),
+    Qdisc(Box<QdiscLink>),
     /// An 802.11 cell.
     Cell(Box<CellElement>),
 }
@@ -142,7 +142,7 @@ impl Element for Node {
         match self {
             Node::Host(host) => host.run(until, inbox, network),
             Node::Link(link) => run_link(link, inbox.take(until, network.routes()), network),
-            Node::Managed(link) => run_managed(link, until, inbox, network),
+            Node::Qdisc(link) => run_qdisc_link(link, until, inbox, network),
             Node::Cell(cell) => cell.run(until, inbox, network),
         }
     }
@@ -152,7 +152,7 @@ impl Element for Node {
         match self {
             Node::Host(host) => host.next_wake(),
             Node::Link(_) => Time::NEVER,
-            Node::Managed(link) => link.next_wake(),
+            Node::Qdisc(link) => link.next_wake(),
             Node::Cell(cell) => cell.next_wake(),
         }
     }
@@ -188,7 +188,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
             .map(|(direction, link)| {
                 let (delay, keeps_order, in_one_go) = match link.as_ref().expect("all links are still here") {
                     AnyLink::Plain(link) => (link.delay_floor(), link.keeps_order(), true),
-                    AnyLink::Managed(link) => (link.delay_floor(), link.keeps_order(), false),
+                    AnyLink::Qdisc(link) => (link.delay_floor(), link.keeps_order(), false),
                 };
                 Arc {
                     from: direction.from,
@@ -247,7 +247,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
         elements.push(match *unit {
             Unit::Arc(arc) => match links[arc].take().expect("an arc stands in one place") {
                 AnyLink::Plain(link) => Node::Link(Box::new(link)),
-                AnyLink::Managed(link) => Node::Managed(link),
+                AnyLink::Qdisc(link) => Node::Qdisc(link),
             },
             Unit::Medium(cell) => {
                 let mut element = CellElement::new(model, cell, i, measure, recording);
@@ -267,11 +267,11 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
 fn link(direction: &LinkDirection, seed: u64, (measure, keys): (Measure, &Keys), recording: Recording) -> AnyLink {
     let (stream, record) = (direction.stream(seed), recording.queue && direction.is_recorded());
     if direction.model.queue.decides_at_departure() {
-        let mut link = Box::new(ManagedLink::new(&direction.model, measure, keys.clone(), stream));
+        let mut link = Box::new(QdiscLink::new(&direction.model, measure, keys.clone(), stream));
         if record {
             link.record(recording.every);
         }
-        return AnyLink::Managed(link);
+        return AnyLink::Qdisc(link);
     }
     let mut link = Link::new(&direction.model, measure, stream);
     if record {

@@ -2,7 +2,7 @@
 //!
 //! Each kind is a function here, and a row in docs/measures.md.
 
-use crate::cut::cut_off;
+use crate::end_of_run::cut_off;
 use crate::gauges::reading;
 use crate::graph::Path;
 use crate::model::Model;

@@ -7,7 +7,7 @@
 
 mod agent;
 mod baseline;
-mod seen;
+mod observation;
 
 use crate::build::build;
 use crate::expand::expand;
@@ -19,11 +19,11 @@ use crate::scenario::{Document, Flow, Mistake, Scenario, ScenarioError};
 use crate::summary::Summary;
 use agent::Shared;
 use baseline::{Counts, Listener};
+pub use observation::{FEATURES, Features, Stepped};
+use observation::{Observation, Running};
 use paceline_control::{Machine, RtpFeedback, Scheme};
 use paceline_flow::Transport;
 use paceline_units::{Span, Time};
-pub use seen::{FEATURES, Features, Stepped};
-use seen::{Observation, Running};
 use std::sync::Arc;
 
 /// The value of `cc` in the agent's flow.

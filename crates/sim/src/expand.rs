@@ -5,8 +5,8 @@ mod transport;
 
 use crate::access_links;
 use crate::bundling::{BundleModel, rank_tracks};
-use crate::delays::Delays;
 use crate::graph::{Arc, Graph, GraphError, Path};
+use crate::host_delay::Delays;
 use crate::links::{access_model, link_model, queue};
 use crate::model::{CellInstance, FlowModel, LinkDirection, Model, QueueReporting};
 use crate::phases::delay_at_hosts;

@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 mod flows;
-mod tables;
+mod network;
+mod run;
+mod streams;
 
 pub use flows::{FlowRow, FlowSummary};
-pub use tables::{
-    ClassSummary, EngineSummary, GroupSummary, InterfaceSummary, LinkFlowSummary, QueueSummary, StreamSummary,
-};
+pub use network::{ClassSummary, InterfaceSummary, LinkFlowSummary, QueueSummary};
+pub use run::{EngineSummary, GroupSummary};
+pub use streams::StreamSummary;
 
 /// Measures that are defined together.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,9 @@
 //! [`crate::expand`] makes it from a scenario and a seed; [`crate::build`] turns it into elements.
 
 use crate::bundling::BundleModel;
-use crate::delays::Delays;
 use crate::e_model::Voice;
 use crate::graph::Path;
+use crate::host_delay::Delays;
 use crate::relaying::RelayModel;
 use crate::scenario::coupled::CoupledTable;
 use paceline_apps::playout::PlayoutModel;

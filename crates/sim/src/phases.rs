@@ -4,9 +4,9 @@
 //! Hosts here therefore delay each packet by up to its transmission time on the slowest link of its path
 //! (docs/decisions/host-delay.md).
 
-use crate::delays::{Delays, packet_times};
 use crate::diagnostics::{RunResults, in_words};
 use crate::graph::Path;
+use crate::host_delay::{Delays, packet_times};
 use crate::model::{FlowModel, LinkDirection, Model};
 use crate::scenario::values::HostDelay;
 use crate::summary::Notice;

@@ -16,7 +16,7 @@ use crate::tap::{Capture, Pending};
 use paceline_control::Failure;
 use paceline_path::access_point::Law;
 use paceline_path::wifi::InterfaceReport;
-use paceline_path::{Link, LinkReport, ManagedLink};
+use paceline_path::{Link, LinkReport, QdiscLink};
 use paceline_units::{Span, Time};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -398,21 +398,21 @@ pub(crate) fn ends<'a>(model: &Model, built: &'a Built, flow: usize) -> Ends<'a>
 /// A link as it stands in the engine.
 enum Placed<'a> {
     Plain(&'a mut Link),
-    Managed(&'a mut ManagedLink),
+    Qdisc(&'a mut QdiscLink),
 }
 
 impl Placed<'_> {
     fn finish(&mut self, end: Time) -> LinkReport {
         match self {
             Placed::Plain(link) => link.finish(end),
-            Placed::Managed(link) => link.finish(end),
+            Placed::Qdisc(link) => link.finish(end),
         }
     }
 
     fn take_series(&mut self) -> paceline_path::Series {
         match self {
             Placed::Plain(link) => link.take_series(),
-            Placed::Managed(link) => link.take_series(),
+            Placed::Qdisc(link) => link.take_series(),
         }
     }
 }
@@ -424,7 +424,7 @@ fn links(built: &mut Built) -> Vec<(usize, Placed<'_>)> {
     for (unit, element) in built.plan.units.iter().zip(elements) {
         match (unit, element) {
             (Unit::Arc(arc), Node::Link(link)) => links.push((*arc, Placed::Plain(link))),
-            (Unit::Arc(arc), Node::Managed(link)) => links.push((*arc, Placed::Managed(link))),
+            (Unit::Arc(arc), Node::Qdisc(link)) => links.push((*arc, Placed::Qdisc(link))),
             _ => {}
         }
     }
@@ -465,7 +465,7 @@ fn finish_links(model: &Model, built: &mut Built, end: Time) -> Vec<(usize, Link
 /// Count of packets in flight, including those in cells and those queued at links that decide at departure.
 pub(crate) fn in_flight(built: &Built) -> u64 {
     let waiting = built.engine.elements().iter().map(|element| match element {
-        Node::Managed(link) => link.waiting(),
+        Node::Qdisc(link) => link.waiting(),
         Node::Cell(element) => element.cell.holding(),
         Node::Host(_) | Node::Link(_) => 0,
     });

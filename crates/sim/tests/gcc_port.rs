@@ -2,12 +2,12 @@
 //! scenarios: what is around them (encoder, pacer, feedback, queues, what else is on the link) is one and the same. The port with
 //! its settings of then, and with those of January 2026, which are ours.
 
-#[path = "../../control/tests/gcc_port/decides.rs"]
-mod decides;
+#[path = "../../control/tests/gcc_port/controller.rs"]
+mod controller;
 #[path = "../../control/tests/gcc_port/port.rs"]
 mod port;
 
-use decides::{Decides, Feedback, PacketResult, SECOND, Sent};
+use controller::{Decides, Feedback, PacketResult, SECOND, Sent};
 use goog_cc::LossBasedBweV2Config;
 use paceline_control::foreign::{Foreign, Maker, Media};
 use paceline_control::rtp::{self, Fate, MediaController, Probe, RtpEvent, RtpSettings, SentPacket};

@@ -1,7 +1,7 @@
 //! One call in a loop of its own: an encoder, a pacer, a drop-tail link that also loses at random, and feedback. Whoever decides
 //! the rates is told the same, so that what differs is the decision.
 
-use super::decides::{Decides, Feedback, MS, Order, PacketResult, SECOND, Sent};
+use super::controller::{Decides, Feedback, MS, Order, PacketResult, SECOND, Sent};
 use crate::media::draw;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

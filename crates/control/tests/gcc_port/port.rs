@@ -1,6 +1,6 @@
 //! The port behind what the loop asks of who decides.
 
-use super::decides::{Decides, Feedback, MS, Order, Rates, SECOND, Sent};
+use super::controller::{Decides, Feedback, MS, Order, Rates, SECOND, Sent};
 use goog_cc::experiments::{CongestionWindowConfig, FieldTrials};
 use goog_cc::network_control::{NetworkControllerConfig, NetworkControllerInterface};
 use goog_cc::transport::{

@@ -9,11 +9,11 @@ use super::kernel;
 use super::outcome::{LiveRun, results, stopped_there};
 use super::remote_results::checked_of;
 use super::udp::UdpPort;
-use crate::beginning::Announcer;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
 use crate::quic::{Keys, OwnKey, Place};
 use crate::session::{Family, SessionSpec, Side};
+use crate::start_signal::Announcer;
 use paceline_control::Failure;
 use paceline_flow::Transport;
 use paceline_sim::model::FlowModel;
@@ -66,7 +66,7 @@ pub struct SendOptions {
     pub results: Option<PathBuf>,
     /// The local port of the first flow; each further flow uses the next one; `None`: ports chosen by the system.
     pub ports: Option<u16>,
-    /// The pipe through which the path below learns when flows begin ([`Beginning`](crate::beginning::Beginning)).
+    /// The pipe through which the path below learns when flows begin ([`Beginning`](crate::start_signal::Beginning)).
     pub beginning: Option<PathBuf>,
 }
 

@@ -1,13 +1,15 @@
 //! Endpoints: sessions on real sockets, `paceline serve` and `paceline send`.
 //!
 //! [`driver`] supplies sessions with time and datagrams through [`udp`]. [`control`] defines the messages between
-//! client and server over TCP on the same port number, and [`channel`] encrypts them; `greeting` accepts connections,
-//! `tries` penalises wrong keys; [`remote_results`] validates a server's results. [`server`] and [`client`] are the two
-//! programs, `client_resources` is what the server holds for a client. `groups` couples flows, `flows` holds a driver's
-//! flows, [`half`] each end's measurements, `outcome` the result of a run. [`rtp`] sends to foreign RTP receivers,
-//! [`listen`] receives from foreign RTP senders, `kernel` runs flows of the kernel's TCP. Start with
+//! client and server over TCP on the same port number, and [`channel`] encrypts them; `accept` accepts connections,
+//! `auth_backoff` penalises wrong keys; [`remote_results`] validates a server's results. [`server`] and [`client`] are
+//! the two programs, `client_resources` is what the server holds for a client. `groups` couples flows, `flows` holds a
+//! driver's flows, [`half`] each end's measurements, `outcome` the result of a run. [`rtp`] sends to foreign RTP
+//! receivers, [`listen`] receives from foreign RTP senders, `kernel` runs flows of the kernel's TCP. Start with
 //! [`driver::Driver::run`].
 
+mod accept;
+mod auth_backoff;
 pub mod budget;
 mod bundles;
 pub mod channel;
@@ -17,8 +19,8 @@ pub mod control;
 pub mod driver;
 mod fair_share;
 mod flow;
+mod flow_limits;
 mod flows;
-mod greeting;
 mod groups;
 pub mod half;
 mod kernel;
@@ -28,8 +30,6 @@ mod outcome;
 pub mod remote_results;
 pub mod rtp;
 pub mod server;
-mod terms;
-mod tries;
 pub mod udp;
 #[cfg(test)]
 mod worlds;

@@ -4,14 +4,14 @@
 //! unknown flows are dropped without an answer, so that nothing is amplified or reflected. A flow becomes known only
 //! through the control channel, and only from the client's address.
 
+use super::auth_backoff::{LogRateLimiter, Tries};
 use super::budget::{self, Budget, Charge, Net, Portion};
 use super::channel::{Channel, Key, PATIENCE};
 use super::client_resources::{Open, PendingConnection, PendingConnections, ValidationPermit};
 use super::control::{self, Answer, ClientMessage, Direction, MAX_FLOWS, MAX_REQUEST, Offer, ServerMessage};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
-use super::tries::{LogRateLimiter, Tries};
-use super::{LogSink, kernel, terms};
+use super::{LogSink, flow_limits, kernel};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::peer_text::peer_text;
@@ -251,14 +251,14 @@ impl Shared {
         if flows.is_empty() || flows.len() > MAX_FLOWS {
             return refuse(&mut stream, &format!("{} flows; 1 to {MAX_FLOWS} at a time", flows.len()));
         }
-        if let Some(why) = terms::refused_at_once(&self.options, &flows) {
+        if let Some(why) = flow_limits::refused_at_once(&self.options, &flows) {
             return refuse(&mut stream, &why);
         }
         let charge = match self.budget.charge(Net::of(ip), Portion::of(&flows)) {
             Ok(charge) => Arc::new(charge),
             Err(why) => return refuse(&mut stream, &why),
         };
-        let refused = terms::refused(&self.options, &flows);
+        let refused = flow_limits::refused(&self.options, &flows);
         drop(permit);
         if let Some(why) = refused {
             return refuse(&mut stream, &why);

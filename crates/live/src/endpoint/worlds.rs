@@ -1,9 +1,9 @@
 //! Runs scenarios in virtual time as they run in real time: the driver's flows at both ends and the emulator's links
-//! between them, without clock or sockets. `alike` compares the measures that `paceline emulate` would report with the
+//! between them, without clock or sockets. `measures` compares what `paceline emulate` would report with the
 //! simulator's, `schemes` does so for every scheme. Effects of a real host (the kernel and its timers) are tested in
 //! `tests/test_emulate_real.py`.
 
-mod alike;
+mod measures;
 mod schemes;
 mod stops;
 
@@ -15,7 +15,7 @@ use super::flows::{Flows, Port};
 use super::half::{Half, epoch};
 use super::outcome::{LiveRun, results};
 use crate::clock::Clock;
-use crate::path::{Emulator, Folder, Lost, PathSpec, Side as End};
+use crate::path::{Emulator, FlowLosses, Folder, PathSpec, Side as End};
 use crate::quic::{Keys, OwnKey};
 use crate::session::{EcnBits, Family, FlowSpec, ForeignSchemes, Outbox, SessionSpec, Side};
 use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
@@ -76,7 +76,7 @@ struct Path {
 struct Ran {
     run: LiveRun,
     /// Flow data dropped by the path, by its own time.
-    lost: Lost,
+    lost: FlowLosses,
     /// All packets that the path dropped, per direction.
     dropped: [u64; 2],
     /// Received datagrams that the path had marked (CE), per direction.

@@ -5,11 +5,12 @@
 //! use, [`run()`] is the process; the laws that set the windows are the simulator's code,
 //! [`paceline_path::access_point`].
 
-mod alone;
 pub mod bpf;
 pub mod delay;
 pub mod element;
 pub mod error;
+mod interface_lock;
+pub mod options;
 pub mod privileges;
 mod registry;
 pub mod rtnetlink;
@@ -17,11 +18,10 @@ pub mod run;
 pub mod status;
 pub mod table;
 pub mod window_clamp;
-pub mod words;
 
 pub use delay::DelayFrom;
 pub use element::{AccessPointReport, PathAccessPoint};
 pub use error::GatewayError;
+pub use options::RawOptions;
 pub use run::{GatewayOptions, run};
 pub use status::{FlowStatus, GatewayReport, Status};
-pub use words::Words;

@@ -1,10 +1,10 @@
 //! A running gateway: it polls the queue every few milliseconds, sets windows once per interval, and renews the data
 //! path's deadline. Start with [`run`].
 
-use super::alone::InterfaceLock;
 use super::bpf::attach::{DataPath, Hook, clear_leftovers};
 use super::delay::{DelayFrom, Queue, clear_leftover};
 use super::error::GatewayError;
+use super::interface_lock::InterfaceLock;
 use super::registry::Registry;
 use super::rtnetlink::{Interface, Netlink};
 use super::status::{GatewayReport, Status};

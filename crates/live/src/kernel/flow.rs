@@ -14,9 +14,9 @@
 //! # Ok(()) }
 //! ```
 
-use super::bucket::Bucket;
 use super::log::{Direction, Log, RATE, Sample};
 use super::tcp_info::{self, CcInfo, State, TcpInfo};
+use super::token_bucket::Bucket;
 use crate::clock::{Clock, Waiter};
 use crate::results::FlowRow;
 use paceline_sim::Series;

@@ -17,8 +17,8 @@ use error::system;
 
 use super::flow::Ticks;
 use super::log::{Log, Sample};
-use super::owners::{self, Owner};
 use super::sock_diag::{Diag, Ends, Family, Filter, Place, Socket};
+use super::socket_owners::{self, Owner};
 use crate::clock::{Clock, Waiter};
 use paceline_units::{Span, Time};
 use rustix::event::{PollFd, PollFlags};
@@ -140,7 +140,7 @@ impl Watching {
         let mut place = Place::Here;
         if let Selection::Processes(pids) = &options.selection {
             for &pid in pids {
-                owners::may_see(pid).map_err(|error| match error.kind() {
+                socket_owners::may_see(pid).map_err(|error| match error.kind() {
                     io::ErrorKind::NotFound => WatchError::NoProcess(pid),
                     _ => WatchError::NotAllowed { pid, error },
                 })?;
@@ -152,7 +152,7 @@ impl Watching {
             _ => WatchError::System { call: "opening a netlink socket", error },
         })?;
         let before = match options.selection {
-            Selection::Children => owners::descendants(&[std::process::id()]),
+            Selection::Children => socket_owners::descendants(&[std::process::id()]),
             _ => BTreeSet::new(),
         };
         let mut watching = Watching {
@@ -236,7 +236,7 @@ impl Watching {
     /// Whether all watched processes have ended.
     fn is_left_alone(&self) -> bool {
         match &self.options.selection {
-            Selection::Processes(pids) => !pids.iter().any(|&pid| owners::runs(pid)),
+            Selection::Processes(pids) => !pids.iter().any(|&pid| socket_owners::runs(pid)),
             _ => false,
         }
     }
@@ -253,7 +253,7 @@ impl Watching {
         let mut owned = BTreeMap::new();
         let wanted: BTreeSet<u32> = fresh.iter().map(|socket| socket.inode).filter(|&inode| inode != 0).collect();
         if !wanted.is_empty() && time >= self.next_owners {
-            owned = owners::find(&wanted, self.suspects());
+            owned = socket_owners::find(&wanted, self.suspects());
             let now = self.clock.now();
             self.next_owners = now + Span(now.since(time).0.saturating_mul(20));
             if self.by_process() {
@@ -289,10 +289,10 @@ impl Watching {
     /// The processes that may own the sockets in question.
     fn suspects(&self) -> Vec<u32> {
         match &self.options.selection {
-            Selection::All | Selection::Ports(_) => owners::everyone(),
-            Selection::Processes(roots) => roots.iter().copied().chain(owners::descendants(roots)).collect(),
+            Selection::All | Selection::Ports(_) => socket_owners::everyone(),
+            Selection::Processes(roots) => roots.iter().copied().chain(socket_owners::descendants(roots)).collect(),
             Selection::Children => {
-                owners::descendants(&[std::process::id()]).difference(&self.before).copied().collect()
+                socket_owners::descendants(&[std::process::id()]).difference(&self.before).copied().collect()
             }
         }
     }
@@ -391,7 +391,7 @@ impl Watching {
         self.end_vanished();
         if !wanted.is_empty() {
             let began = self.clock.now();
-            let owned = owners::find(&wanted, self.suspects());
+            let owned = socket_owners::find(&wanted, self.suspects());
             self.name_owners(&owned);
             let now = self.clock.now();
             // If owners cannot be found (another user's processes), do not retry at every reading.

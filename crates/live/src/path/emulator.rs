@@ -5,15 +5,15 @@
 //! time as a simulated path would at the same times. Start with [`Emulator::arrive`] and [`Emulator::poll`].
 
 use super::connections::Connections;
+use super::flow_delays::OwnDelays;
+use super::flow_losses::FlowLosses;
 use super::frame::{Shape, damage, set_ecn};
 use super::frames::Frames;
-use super::lost::Lost;
-use super::own::OwnDelays;
 use super::spec::PathSpec;
 use crate::session::EcnBits;
 use paceline_packet::{Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    DropReason, Drops, Fate, Hosts, Keys, Limit, Link, LinkReport, ManagedLink, Measure, Queue, Series, Waits,
+    DropReason, Drops, Fate, Hosts, Keys, Limit, Link, LinkReport, Measure, QdiscLink, Queue, Series, Waits,
 };
 use paceline_random::Stream;
 use paceline_sim::model::LinkDirection;
@@ -144,7 +144,7 @@ pub struct LinkResult {
 enum AnyLink {
     Plain(Link),
     /// A link whose packets' times are known only when they leave: sequence numbers carry their frames' places.
-    Managed(Box<ManagedLink>),
+    Qdisc(Box<QdiscLink>),
 }
 
 /// One direction of the path.
@@ -180,7 +180,7 @@ pub struct Emulator {
     own: OwnDelays,
     /// Which flows share a connection.
     connections: Connections,
-    lost: Lost,
+    lost: FlowLosses,
     events: BinaryHeap<Reverse<Event>>,
     /// Events beyond the last link that are due, in order of time.
     out: VecDeque<Event>,
@@ -212,7 +212,7 @@ impl Emulator {
             directions: [direction(&spec.there, Side::Near), direction(&spec.back, Side::Far)],
             own: spec.own.clone(),
             connections: spec.connections.clone(),
-            lost: Lost::of(spec.ports.clone()),
+            lost: FlowLosses::of(spec.ports.clone()),
             events: BinaryHeap::new(),
             out: VecDeque::new(),
             frames: Frames::new(memory),
@@ -329,7 +329,7 @@ impl Emulator {
 
     /// Takes the record of flows' losses so far.
     #[must_use]
-    pub fn take_lost(&mut self) -> Lost {
+    pub fn take_lost(&mut self) -> FlowLosses {
         std::mem::take(&mut self.lost)
     }
 
@@ -346,7 +346,7 @@ impl Emulator {
             let links = direction.models.into_iter().zip(direction.links).map(|(model, mut link)| {
                 let (report, waits, series) = match &mut link {
                     AnyLink::Plain(link) => (link.finish(end), link.waits(), link.take_series()),
-                    AnyLink::Managed(link) => (link.finish(end), link.waits(), link.take_series()),
+                    AnyLink::Qdisc(link) => (link.finish(end), link.waits(), link.take_series()),
                 };
                 LinkResult { model, report, waits, series }
             });
@@ -360,7 +360,7 @@ impl Emulator {
         let all = self.directions.iter().enumerate().flat_map(|(direction, it)| {
             it.links.iter().enumerate().filter_map(move |(link, it)| match it {
                 AnyLink::Plain(_) => None,
-                AnyLink::Managed(managed) => Some((managed.next_wake(), direction, link)),
+                AnyLink::Qdisc(managed) => Some((managed.next_wake(), direction, link)),
             })
         });
         all.min().filter(|(time, ..)| *time < Time::NEVER)
@@ -394,7 +394,7 @@ impl Emulator {
     /// Processes the packets that leave a link at `time`.
     fn depart(&mut self, direction: usize, link: usize, time: Time) {
         let mut settled = Vec::new();
-        if let AnyLink::Managed(managed) = &mut self.directions[direction].links[link] {
+        if let AnyLink::Qdisc(managed) = &mut self.directions[direction].links[link] {
             managed.advance(Time(time.0 + 1), &mut |fate, packet, _| settled.push((fate, packet)));
         }
         for (fate, packet) in settled {
@@ -411,7 +411,7 @@ impl Emulator {
                 let fate = plain.admit(&mut packet);
                 self.settle(fate, packet, direction, link, at);
             }
-            AnyLink::Managed(managed) => {
+            AnyLink::Qdisc(managed) => {
                 let mut settled = Vec::new();
                 managed.arrive(packet, &mut |fate, packet, _| settled.push((fate, packet)));
                 for (fate, packet) in settled {
@@ -495,11 +495,11 @@ fn link(direction: &LinkDirection, seed: u64, record: Option<Span>, memory: Size
     model.queue.set_hosts(&Hosts::Stamped);
     let stream = direction.stream(seed);
     if model.queue.decides_at_departure() {
-        let mut link = ManagedLink::new(&model, Measure::ALL, Keys::Flow, stream);
+        let mut link = QdiscLink::new(&model, Measure::ALL, Keys::Flow, stream);
         if let Some(every) = record {
             link.record(every);
         }
-        return AnyLink::Managed(Box::new(link));
+        return AnyLink::Qdisc(Box::new(link));
     }
     let mut link = Link::new(&model, Measure::ALL, stream);
     link.record_waits();

@@ -2,7 +2,7 @@
 
 use super::capture::{Capturing, PathCapture};
 use super::emulator::{Counts, DirectionResult, LinkResult, Release, Side};
-use super::lost::Lost;
+use super::flow_losses::FlowLosses;
 use crate::clock::{Clock, Lateness, histogram};
 use crate::gateway::AccessPointReport;
 use crate::host::HostReport;
@@ -49,7 +49,7 @@ pub struct PathReport {
     pub series: Vec<Series>,
     /// Flows' losses, by CLOCK_MONOTONIC.
     #[serde(skip)]
-    pub lost: Lost,
+    pub lost: FlowLosses,
 }
 
 /// One direction of an emulated path.

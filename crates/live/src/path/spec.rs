@@ -6,7 +6,7 @@
 //! trips apply too.
 
 use super::connections::Connections;
-use super::own::OwnDelays;
+use super::flow_delays::OwnDelays;
 use crate::scenario;
 use paceline_sim::expand::{ExpandError, expand};
 use paceline_sim::model::LinkDirection;

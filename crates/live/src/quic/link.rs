@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "quinn counts time by Instants: the one of its beginning is taken here")]
 
 use super::settings::{self, Controllers};
-use super::{Keys, Lost, Shared};
+use super::{CloseReason, Keys, Shared};
 use bytes::BytesMut;
 use paceline_flow::quic::QuicConfig;
 use paceline_packet::Flags;
@@ -126,7 +126,7 @@ impl Link {
         self.connected = false;
         let opened = self.client.clone().and_then(|client| self.endpoint.connect(now, client, PEER, NAME).ok());
         if opened.is_none() {
-            let _ = self.shared.lost.set(Lost::Failed);
+            let _ = self.shared.lost.set(CloseReason::Failed);
         }
         let before = std::mem::replace(&mut self.connection, opened);
         self.forget(before);
@@ -276,7 +276,7 @@ impl Link {
         match &event {
             Event::Connected => self.connected = true,
             Event::ConnectionLost { reason } => {
-                if let Some(lost) = Lost::of(reason) {
+                if let Some(lost) = CloseReason::of(reason) {
                     let _ = self.shared.lost.set(lost);
                 }
             }

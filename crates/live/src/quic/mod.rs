@@ -7,26 +7,26 @@
 //! to the congestion controller. `docs/live.md`, "Over QUIC", describes what is carried and how this differs from the
 //! simulator's machine.
 
+mod close_reason;
 pub mod frames;
 pub mod keys;
 mod link;
 mod log_quota;
-mod lost;
-mod numbers;
+mod packet_numbers;
 mod qlog;
 mod receiving;
 mod sending;
 mod settings;
 mod watch;
 
+pub use close_reason::CloseReason;
 pub use keys::{Fingerprint, Keys, OwnKey};
 pub use log_quota::LogQuota;
-pub use lost::Lost;
 pub use receiving::Receiving;
 pub use sending::Sending;
 pub use settings::{SPARE, unsupported};
 
-use crate::session::calls::CallLog;
+use crate::session::controller_calls::CallLog;
 use crate::session::{CaptureClock, Side};
 use std::fmt::Display;
 use std::io;
@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Why the connection was lost, if it was.
-    pub(crate) lost: OnceLock<Lost>,
+    pub(crate) lost: OnceLock<CloseReason>,
     /// The first capture time sent or received, and when it was captured or arrived.
     pub(crate) captures: OnceLock<CaptureClock>,
     /// Set by the session: where to log the connections.

@@ -11,7 +11,7 @@
 use super::frames::take;
 use super::log_quota::Bounded;
 use super::watch::PacketFate;
-use super::{Logged, Lost, Shared};
+use super::{CloseReason, Logged, Shared};
 use crate::session::Side;
 use paceline_flow::quic::QuicConfig;
 use paceline_qlog::write::{
@@ -218,9 +218,11 @@ impl Log {
         if std::mem::replace(&mut self.closed, true) {
             return;
         }
-        let (initiator, code, trigger) = match (Lost::of(why), why) {
-            (Some(Lost::Here(code)), _) => (Initiator::Local, Some(code), CloseTrigger::Error),
-            (Some(Lost::There(code) | Lost::Closed(code)), _) => (Initiator::Remote, Some(code), CloseTrigger::Error),
+        let (initiator, code, trigger) = match (CloseReason::of(why), why) {
+            (Some(CloseReason::Here(code)), _) => (Initiator::Local, Some(code), CloseTrigger::Error),
+            (Some(CloseReason::There(code) | CloseReason::Closed(code)), _) => {
+                (Initiator::Remote, Some(code), CloseTrigger::Error)
+            }
             (Some(_), _) => (Initiator::Local, None, CloseTrigger::Error),
             (None, ConnectionError::TimedOut) => (Initiator::Local, None, CloseTrigger::IdleTimeout),
             (None, ConnectionError::LocallyClosed) => (Initiator::Local, Some(0), CloseTrigger::Application),

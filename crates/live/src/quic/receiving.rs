@@ -2,7 +2,7 @@
 
 use super::frames::{Frame, Reader, part};
 use super::link::Link;
-use super::numbers::Numbers;
+use super::packet_numbers::Numbers;
 use super::qlog::Log;
 use super::{Keys, Shared};
 use crate::session::{CaptureClock, Side};

@@ -3,9 +3,9 @@
 //! Data that the application writes wait here. quinn receives only as much as its window lets it send, because data
 //! passed to it cannot be withdrawn.
 
-mod late;
+mod deadlines;
 
-use self::late::{Due, Open};
+use self::deadlines::{Due, Open};
 use super::frames::{Frame, Part};
 use super::link::Link;
 use super::qlog::Log;

@@ -12,7 +12,7 @@
 //! Then the number of datagrams sent, and of each its ECN bits (a byte), its header's length, its header and its
 //! payload's length; the session's state (a byte) and the figure (64 bits, little-endian, IEEE 754). If the file ends
 //! within a record, the log ends before that record: a killed writer loses only its last record. QUIC senders have
-//! another record format (`calls.rs`).
+//! another record format (`controller_calls.rs`).
 
 use super::{Bundled, EcnBits, End, Input, Outbox, Session, SessionSpec, State};
 use paceline_units::{Rate, Time};

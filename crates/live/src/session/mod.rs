@@ -9,9 +9,9 @@
 //! [`Session::input`].
 
 mod bundle;
-pub(crate) mod calls;
 mod capture_clock;
 mod codec;
+pub(crate) mod controller_calls;
 pub mod flow;
 mod foreign;
 pub mod log;
@@ -23,7 +23,7 @@ pub(crate) mod reports;
 mod sender;
 mod shaper;
 mod times;
-mod work;
+mod work_limit;
 
 pub use bundle::Bundled;
 pub(crate) use capture_clock::CaptureClock;
@@ -36,7 +36,8 @@ pub(crate) use reports::is_rtcp;
 pub use reports::{CAUTIOUS_BPS, Reported, RtpPeer};
 pub use sender::SenderSession;
 
-use crate::quic::{Keys, Lost};
+use self::work_limit::MAX_WAITING;
+use crate::quic::{CloseReason, Keys};
 use paceline_packet::Flags;
 use paceline_packet::wire::tfrc::{self, ConnectionId, Message, Nonce, RateLimit, Reason};
 use paceline_sim::scenario::ScenarioError;
@@ -183,7 +184,7 @@ pub enum End {
     /// It has said BYE.
     Left,
     /// The QUIC connection is lost.
-    Quic(Lost),
+    Quic(CloseReason),
 }
 
 impl core::fmt::Display for End {
@@ -213,7 +214,7 @@ impl core::fmt::Display for End {
                 f.write_str("its application makes data faster than its sender's processor works through them")
             }
             End::TooManyWrites => {
-                write!(f, "more than {} writes of its application wait to be sent or acknowledged", work::MAX_WAITING)
+                write!(f, "more than {MAX_WAITING} writes of its application wait to be sent or acknowledged")
             }
             End::NoReports => f.write_str(
                 "no receiver's report on the stream has come: does the receiver send its RTCP to our port for it, and is \

@@ -1,7 +1,7 @@
 //! Sessions of flows over QUIC: the machine receives and makes whole datagrams. Setup and close messages are separate,
 //! recognised by their first two bytes.
 
-use super::calls::CallLog;
+use super::controller_calls::CallLog;
 use super::log::EVENT_LOG;
 use super::outbox::Outgoing;
 use super::times::MAX_DATAGRAMS;

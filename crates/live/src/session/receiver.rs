@@ -4,7 +4,7 @@ use super::capture_clock::CaptureClock;
 use super::codec::{Codec, Decoded};
 use super::quic::Quic;
 use super::times::{MAX_DATAGRAMS, Times};
-use super::work::Work;
+use super::work_limit::Work;
 use super::{Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
 use crate::quic::Keys;
 use paceline_flow::rtp::Carried;

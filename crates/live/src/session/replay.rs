@@ -1,6 +1,6 @@
 //! Runs a log's inputs through a new session, and compares the results bit for bit.
 
-use super::calls;
+use super::controller_calls;
 use super::log::{Broken, LogReader, Record, state};
 use super::{Outbox, Outgoing, Session};
 use paceline_sim::scenario::ScenarioError;
@@ -64,7 +64,7 @@ pub enum ReplayError {
 pub fn replay(log: &[u8]) -> Result<Replayed, ReplayError> {
     let (mut reader, spec) = LogReader::new(log).map_err(ReplayError::Log)?;
     if spec.flow.is_quic() {
-        return calls::replay(reader, &spec);
+        return controller_calls::replay(reader, &spec);
     }
     let mut session = Session::new(&spec)?;
     let mut done = Replayed { inputs: 0, datagrams: 0, end: Time::ZERO, unread: 0 };

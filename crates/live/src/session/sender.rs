@@ -8,7 +8,7 @@ use super::quic::Quic;
 use super::reports::{CAUTIOUS_BPS, ReportKind, Reported, Reports};
 use super::shaper::Shaper;
 use super::times::{MAX_DATAGRAMS, Times};
-use super::work::{Behind, MAX_WAITING, Work};
+use super::work_limit::{Behind, MAX_WAITING, Work};
 use super::{Counts, EcnBits, End, Input, Outbox, REQUEST_INTERVAL, SILENCE, SessionSpec, State};
 use crate::quic::Keys;
 use paceline_control::{GaugeUnit, Gauges, SentPacket};

@@ -6,8 +6,8 @@ mod logs;
 mod pair;
 mod quic;
 mod rtp;
-mod rtp_arrivals;
-mod rtp_heard;
+mod rtp_ccfb;
+mod rtp_receive;
 mod tables;
 
 use paceline_live::session::{

@@ -6,7 +6,7 @@ use paceline_control::{Profile, registry};
 use paceline_flow::quic::{Carriage, QuicConfig, TrackConfig};
 use paceline_flow::{Datagrams as _, ForeignReceiver as _, ForeignSender as _};
 use paceline_live::endpoint::half::{Before, EVERY, Half, Recorder};
-use paceline_live::quic::{Keys, Lost, OwnKey, Receiving, Sending};
+use paceline_live::quic::{CloseReason, Keys, OwnKey, Receiving, Sending};
 use paceline_live::session::{
     EcnBits, End, Family, Input, ReplayError, SILENCE, Session, SessionSpec, Side, State, replay,
 };
@@ -309,7 +309,7 @@ fn another_key_is_no_other_end() {
     for keys in [[wrong(&near), far.clone()], [near.clone(), wrong(&far)], [None, far.clone()], [near.clone(), None]] {
         let mut pair = Pair::with_keys(specs(&[], 10), keys, GOOD);
         pair.run(Time::from_secs_f64(3.0));
-        assert_eq!(pair.states()[0], State::Ended(End::Quic(Lost::Key)));
+        assert_eq!(pair.states()[0], State::Ended(End::Quic(CloseReason::Key)));
         assert!(matches!(pair.states()[1], State::Ended(_)), "{:?}", pair.states());
         assert_eq!(pair.receiver().sink().receiver.stats().bytes, 0);
     }

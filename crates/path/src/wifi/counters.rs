@@ -1,8 +1,8 @@
 //! An interface's counters: for its measured interval, its recording, and the end of the run.
 
 use super::interface::Interface;
+use crate::backlog::Departed;
 use crate::meter::{Measure, Meter, Series, Snapshot};
-use crate::waiting::Departed;
 use crate::{DropReason, LinkReport, Totals};
 use paceline_units::Span;
 

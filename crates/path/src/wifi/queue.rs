@@ -1,7 +1,7 @@
 //! The queue of an interface: any discipline, polled when the transmitter is ready.
 
-use crate::discipline::{ClassCounts, Discipline, Interface, Keys};
-use crate::level::Level;
+use crate::qdisc::{ClassCounts, Discipline, Interface, Keys};
+use crate::queue_level::Level;
 use crate::{DropReason, Drops, Queue as Model};
 use paceline_packet::Packet;
 use paceline_random::Stream;

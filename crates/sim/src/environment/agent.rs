@@ -1,6 +1,6 @@
 //! The agent's controllers: they forward their events and apply the agent's decisions.
 
-use super::seen::Observation;
+use super::observation::Observation;
 use super::{AGENT, Acts};
 use paceline_control::foreign::{ControllerArgs, Foreign, Maker, Media, Window};
 use paceline_control::{

@@ -4,10 +4,10 @@
 //! change loss recovery. On RTP's machine, the controller's events are intercepted.
 
 use super::agent::{Shared, named};
-use super::seen::{Observation, Running};
+use super::observation::{Observation, Running};
 use paceline_control::coupled::CoupledRate;
 use paceline_control::foreign::{ControllerArgs, Foreign, ForeignMedia, Maker, Media};
-use paceline_control::monitor::Monitored;
+use paceline_control::monitor_interval::Monitored;
 use paceline_control::{
     Build, Controller, FrameTime, Gauges, Machine, MediaController, PathView, Probe, Profile, RtpController, RtpEvent,
     RtpSettings, Scheme,

@@ -7,7 +7,7 @@ use crate::scenario::repair::{NewrenoVariant, Recovery as RecoveryKey};
 use crate::scenario::request::RequestTable;
 use crate::scenario::rtp::RtpTable;
 use crate::scenario::values::{ClientBuffer, DelayedAck};
-use paceline_control::{AckController, AcksController, Allotted, Ecn};
+use paceline_control::{AckController, AcksController, Allocated, Ecn};
 use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
 use paceline_flow::Transport;
 use paceline_flow::acks::AcksConfig;
@@ -30,7 +30,7 @@ pub(super) fn transport(flow: &Flow) -> Result<Transport, String> {
         Machine::Rtp => {
             let controller = RtpController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
             let controller = match flow.leader() {
-                Some(_) => RtpController::Allotted(Box::new(Allotted::new(controller.settings()))),
+                Some(_) => RtpController::Allocated(Box::new(Allocated::new(controller.settings()))),
                 None => controller,
             };
             Transport::Rtp { config: rtp_config(flow, RtpConfig::new(profile, controller.settings())), controller }

@@ -5,8 +5,8 @@
 //! (docs/decisions/host-delay.md). So each mean covers several delays and has a confidence interval; twenty delays
 //! settle what five leave open. Hosts take no time in this world, and therefore none in the simulator here.
 
-use super::alike::Rows;
 use super::emulate;
+use super::measures::Rows;
 use paceline_control::{Machine, Scheme, registry};
 
 /// Number of delays per mean, at first and where these do not suffice, and Student's t for the 95 % interval of the

@@ -1,7 +1,7 @@
 //! A flow that starts after the run begins, or ends before it, has in both worlds the same measures over the same time.
 
-use super::alike::Rows;
 use super::emulate;
+use super::measures::Rows;
 
 const LINK: &str = "duration = \"12 s\"\nwarmup = \"1 s\"\nprofile = \"linux\"\n[link.bottleneck]\nrate = \"2 Mbit/s\"\n\
     delay = \"25 ms\"\nqueue = { limit = \"100 ms\" }\n";

@@ -1,6 +1,6 @@
 //! Events for controllers in Python: each a small object, with times in seconds and rates in bit/s.
 
-use paceline_control::monitor::Monitored;
+use paceline_control::monitor_interval::Monitored;
 use paceline_control::rtp::{Fate, RtpEvent};
 use paceline_control::{
     Interval as Sending, LostSegment, PathView as View, RateSample, TcpEvent, TfrcEvent, Threshold,

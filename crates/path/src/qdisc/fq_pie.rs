@@ -6,8 +6,8 @@
 //! is dropped, whichever flow filled them.
 
 use super::Keys;
-use super::fair::FlowQueues;
 use super::fifo::Waiting;
+use super::flow_queueing::FlowQueues;
 use super::model::FqPieModel;
 use super::pie::Controller;
 use crate::DropReason;

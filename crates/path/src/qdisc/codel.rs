@@ -144,8 +144,8 @@ impl CoDel {
 mod tests {
     use super::*;
     use crate::Limit;
-    use crate::discipline::fifo::Fifo;
     use crate::link::tests::packet;
+    use crate::qdisc::fifo::Fifo;
 
     const INTERVAL: u64 = 100_000_000;
     const NOW: u64 = 50 * INTERVAL;

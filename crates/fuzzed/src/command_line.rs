@@ -2,7 +2,7 @@
 
 use core::fmt::{Debug, Display};
 use core::str::FromStr;
-use paceline_live::gateway::Words;
+use paceline_live::gateway::RawOptions;
 use paceline_live::path::{Folder, PathSpec};
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_units::{ParseError, Rate, Ratio, Size, Span};
@@ -24,8 +24,8 @@ fn quantity<T: FromStr<Err = ParseError> + Display + Debug>(text: &str, base: im
 }
 
 fn gateway(text: &str) {
-    let _ = Words::law_of(text);
-    let mut words = Words::default();
+    let _ = RawOptions::law_of(text);
+    let mut words = RawOptions::default();
     for pair in text.split_ascii_whitespace() {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match words.place(name) {
@@ -55,8 +55,8 @@ fn keys(text: &str) {
     }
 }
 
-/// The target `words`.
-pub fn words(bytes: &[u8]) {
+/// The target `command_line`.
+pub fn command_line(bytes: &[u8]) {
     let text = crate::text(bytes);
     quantity::<Span>(text, |span| span.0);
     quantity::<Rate>(text, |rate| rate.0);

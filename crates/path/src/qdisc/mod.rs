@@ -9,8 +9,8 @@
 mod cake;
 mod codel;
 mod dualpi2;
-mod fair;
 mod fifo;
+mod flow_queueing;
 mod fq_codel;
 mod fq_pie;
 mod min_tree;

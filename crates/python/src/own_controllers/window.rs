@@ -3,7 +3,7 @@
 use super::events::{self, PathView};
 use super::{Base, Callbacks, GaugeNames, usable};
 use paceline_control::foreign::{ControllerArgs, Window};
-use paceline_control::monitor::{Decision, Every, Monitor, Monitored, Policy};
+use paceline_control::monitor_interval::{Decision, Every, Monitor, Monitored, Policy};
 use paceline_control::{
     Controller, Gauges, LostSegment, Needs, PathView as View, RateSample, TcpEvent, WindowController as Kind,
 };

@@ -6,8 +6,8 @@
 //! over packets j of start_j - at_j, plus twice start_i - at_j for each earlier packet i still waiting at at_j. All
 //! arithmetic is on integers, hence exact.
 
-use crate::level::{Integrals, Level};
 use crate::occupancy::Occupancy;
+use crate::queue_level::{Integrals, Level};
 
 /// The fate of a packet after it leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,8 +7,8 @@
 
 use super::Keys;
 use super::codel::{CoDel, Settings};
-use super::fair::{FlowQueues, Queue};
 use super::fifo::Waiting;
+use super::flow_queueing::{FlowQueues, Queue};
 use super::min_tree::MinTree;
 use super::model::FqCoDelModel;
 use crate::DropReason;
@@ -170,7 +170,7 @@ impl FqCoDel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::CoDelModel;
+    use crate::qdisc::CoDelModel;
     use paceline_packet::{ExtraId, Flags, FlowId, Stamp};
     use paceline_random::Sequence;
     use paceline_units::{Size, Time};

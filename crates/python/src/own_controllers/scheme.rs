@@ -9,7 +9,7 @@ use crate::{ControllerError, InternalError, panics};
 use paceline_control::Settings;
 use paceline_control::conformance;
 use paceline_control::foreign::{ControllerArgs, Foreign, Maker};
-use paceline_control::monitor::Every;
+use paceline_control::monitor_interval::Every;
 use paceline_control::registry;
 use paceline_control::rtp::{FeedbackConfig, FeedbackFormat, RtpFeedback};
 use paceline_control::{

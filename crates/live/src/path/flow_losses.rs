@@ -14,17 +14,17 @@ const UDP_HEADER: usize = 8;
 /// When a path has dropped data packets, for any reason, of flows identified by their ports at the near end. Setup,
 /// acknowledgement and close messages do not count. Uses 8 bytes per packet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Lost {
+pub struct FlowLosses {
     ports: Range<u16>,
     /// By port, and by the side where the packet entered.
     times: BTreeMap<u16, [Vec<Time>; 2]>,
 }
 
-impl Lost {
+impl FlowLosses {
     /// For flows with these ports at the near end.
     #[must_use]
-    pub fn of(ports: Range<u16>) -> Lost {
-        Lost { ports, times: BTreeMap::new() }
+    pub fn of(ports: Range<u16>) -> FlowLosses {
+        FlowLosses { ports, times: BTreeMap::new() }
     }
 
     /// Records that the path drops `frame`, which entered at `from`.
@@ -48,7 +48,7 @@ impl Lost {
     }
 
     /// Converts the times from `clock`'s to CLOCK_MONOTONIC.
-    pub(super) fn in_monotonic(mut self, clock: &Clock) -> Lost {
+    pub(super) fn in_monotonic(mut self, clock: &Clock) -> FlowLosses {
         let zero = Span(clock.monotonic_at_zero());
         self.times.values_mut().flatten().flatten().for_each(|at| *at += zero);
         self

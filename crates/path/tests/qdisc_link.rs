@@ -3,8 +3,8 @@
 
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::{
-    CakeModel, Fate, Hosts, Isolation, Keys, Limit, Link, LinkModel, LinkRecovery, LinkReport, ManagedLink, Measure,
-    Opportunities, PolicerModel, Queue, RateModel, Schedule, Series,
+    CakeModel, Fate, Hosts, Isolation, Keys, Limit, Link, LinkModel, LinkRecovery, LinkReport, Measure, Opportunities,
+    PolicerModel, QdiscLink, Queue, RateModel, Schedule, Series,
 };
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
@@ -33,7 +33,7 @@ fn ahead(model: &LinkModel, arrivals: &[(u64, u16)], end: Time) -> Outcome {
 }
 
 fn one_by_one(model: &LinkModel, arrivals: &[(u64, u16)], end: Time) -> Outcome {
-    let mut link = ManagedLink::new(model, WINDOW, Keys::Flow, Stream::new(1, "link"));
+    let mut link = QdiscLink::new(model, WINDOW, Keys::Flow, Stream::new(1, "link"));
     link.record(EVERY);
     let mut sent = vec![None; arrivals.len()];
     let mut last = Time::ZERO;
@@ -176,7 +176,7 @@ proptest! {
         let again = arrivals.clone();
         let last = arrivals.last().map_or(0, |last| last.0);
         arrivals.extend(again.iter().map(|(_, size)| (last + 1, *size)));
-        let mut link = ManagedLink::new(&model, WINDOW, Keys::Flow, Stream::new(1, "link"));
+        let mut link = QdiscLink::new(&model, WINDOW, Keys::Flow, Stream::new(1, "link"));
         let (mut left, mut dropped) = (Vec::new(), 0);
         let mut onward = |fate: Fate, packet: Packet, at: Time| match fate {
             Fate::Pass => left.push((at.0, u64::from(packet.size), arrivals[packet.seq as usize].0)),

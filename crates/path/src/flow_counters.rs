@@ -1,7 +1,7 @@
 //! Per-flow counters of a link, if requested: packets, drops, marks, and the flow's part of the queue.
 
+use crate::backlog::Exit;
 use crate::meter::Measure;
-use crate::waiting::Exit;
 use crate::{DropReason, Drops};
 use paceline_packet::FlowId;
 use paceline_units::Size;

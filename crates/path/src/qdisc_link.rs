@@ -3,18 +3,18 @@
 //! At one instant, departures precede arrivals. Draws after the transmitter (loss and the other impairments) are keyed
 //! by the index of the departure.
 
-use crate::discipline::{Discipline, Interface, Keys};
+use crate::backlog::{Departed, Exit};
+use crate::flow_counters::{Leaving, Shares};
 use crate::impair::{Counts, Impairments};
-use crate::level::Level;
 use crate::limit::Limits;
+use crate::link_arq::{Recovering, Served};
 use crate::meter::{Measure, Meter, Series, Snapshot, Waits};
 use crate::model::LinkModel;
 use crate::occupancy::Occupancy;
 use crate::policer::Policer;
+use crate::qdisc::{Discipline, Interface, Keys};
+use crate::queue_level::Level;
 use crate::rate::Server;
-use crate::recovery::{Recovering, Served};
-use crate::shares::{Leaving, Shares};
-use crate::waiting::{Departed, Exit};
 use crate::{DropReason, Drops, Fate, LinkReport, Totals};
 use paceline_packet::Packet;
 use paceline_random::Stream;
@@ -23,7 +23,7 @@ use paceline_units::{Span, Time};
 /// One direction of a link with a queue that [decides at departure](crate::Queue::decides_at_departure); other queues
 /// work too. See [`LinkModel`] for its parts.
 #[derive(Clone, Debug)]
-pub struct ManagedLink {
+pub struct QdiscLink {
     discipline: Discipline,
     /// Follows a limit that changes over time.
     limits: Option<Box<Limits>>,
@@ -54,16 +54,16 @@ pub struct ManagedLink {
     meter: Box<Meter>,
 }
 
-impl ManagedLink {
+impl QdiscLink {
     /// Builds the link of this model, measured in `window`, with draws from `stream`; `keys` defines what a flow is.
     ///
     /// # Panics
     /// If the model breaks an invariant that [`LinkModel`] or [`Discipline::new`] states.
     #[must_use]
-    pub fn new(model: &LinkModel, window: Measure, keys: Keys, stream: Stream) -> ManagedLink {
+    pub fn new(model: &LinkModel, window: Measure, keys: Keys, stream: Stream) -> QdiscLink {
         let interface = Interface { rate: model.rate.nominal(), propagation: model.propagation, keys };
         let occupancy = model.queue.limit().filter(|_| model.occupancy);
-        ManagedLink {
+        QdiscLink {
             discipline: Discipline::new(&model.queue, interface, stream),
             limits: Limits::new(model).map(Box::new),
             policer: model.policer.as_ref().map(|policer| Box::new(Policer::new(policer))),
@@ -103,7 +103,7 @@ impl ManagedLink {
         self.keeps_order
     }
 
-    /// When [`ManagedLink::advance`] must run next; [`Time::NEVER`] while the transmitter waits for packets.
+    /// When [`QdiscLink::advance`] must run next; [`Time::NEVER`] while the transmitter waits for packets.
     #[must_use]
     pub fn next_wake(&self) -> Time {
         Time(self.wake)
@@ -115,7 +115,7 @@ impl ManagedLink {
         u64::from(self.discipline.packets())
     }
 
-    /// Enqueues a packet that reaches the queue at `packet.time`. Call [`ManagedLink::advance`] up to that time first.
+    /// Enqueues a packet that reaches the queue at `packet.time`. Call [`QdiscLink::advance`] up to that time first.
     ///
     /// Calls `onward` with the fate of each packet, this one or another, and the instant at which it was decided. A
     /// packet that passes has its arrival at the far end as its time, a dropped one that instant.
@@ -163,7 +163,7 @@ impl ManagedLink {
         self.max_packets = self.max_packets.max(self.discipline.packets());
     }
 
-    /// Lets every departure before `until` happen; `onward` as in [`ManagedLink::arrive`].
+    /// Lets every departure before `until` happen; `onward` as in [`QdiscLink::arrive`].
     #[inline]
     pub fn advance(&mut self, until: Time, onward: &mut impl FnMut(Fate, Packet, Time)) {
         while self.wake < until.0 {
@@ -307,7 +307,7 @@ impl ManagedLink {
         self.meter.waits
     }
 
-    /// The series requested with [`ManagedLink::record`], up to the end given to [`ManagedLink::finish`].
+    /// The series requested with [`QdiscLink::record`], up to the end given to [`QdiscLink::finish`].
     pub fn take_series(&mut self) -> Series {
         core::mem::take(&mut self.meter.series)
     }

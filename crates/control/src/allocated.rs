@@ -7,32 +7,32 @@ use paceline_units::{Rate, Span, Time};
 
 /// A stream's allotted rate.
 #[derive(Clone, Debug)]
-pub struct Allotted {
+pub struct Allocated {
     settings: RtpSettings,
     /// In bits per second; `None` before the first allotment.
     rate: Option<Rate>,
 }
 
-impl Allotted {
+impl Allocated {
     /// For a stream whose leader's controller has these `settings`. Feedback, ticks and sent packets are reported to
     /// the leader.
     #[must_use]
-    pub fn new(settings: RtpSettings) -> Allotted {
+    pub fn new(settings: RtpSettings) -> Allocated {
         let plain = RtpSettings { silence: 0, tick: Span::ZERO, report_sent: false, probes: false, ..settings };
-        Allotted { settings: plain, rate: None }
+        Allocated { settings: plain, rate: None }
     }
 }
 
-impl Build for Allotted {
+impl Build for Allocated {
     /// Scenarios choose it with `bundle`, not by name.
     const SCHEMES: &'static [Scheme] = &[];
 
-    fn build(_profile: Profile, _values: &[f64]) -> Allotted {
-        Allotted::new(RtpSettings::default())
+    fn build(_profile: Profile, _values: &[f64]) -> Allocated {
+        Allocated::new(RtpSettings::default())
     }
 }
 
-impl Controller for Allotted {
+impl Controller for Allocated {
     type Feedback = RtpEvent;
 
     fn on_feedback(&mut self, _event: &RtpEvent, _path: &PathView) {}
@@ -40,7 +40,7 @@ impl Controller for Allotted {
     fn gauges(&self, _to: &mut dyn Gauges) {}
 }
 
-impl MediaController for Allotted {
+impl MediaController for Allocated {
     fn rate(&self) -> f64 {
         self.rate.map_or(1.0, |rate| (rate.bps() / 8.0).max(1.0))
     }

@@ -14,7 +14,7 @@ use std::str::FromStr;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "named as the options are, which `HELP` explains")]
-pub struct Words {
+pub struct RawOptions {
     pub lan: Option<String>,
     pub wan: Option<String>,
     pub algorithm: Option<String>,
@@ -58,7 +58,7 @@ Usage: paceline-gateway --lan IF [OPTIONS]
   --dry-run             Measure, and lower nothing.
 ";
 
-impl Words {
+impl RawOptions {
     /// Names of the options that take a value.
     pub const NAMES: [&'static str; 15] = [
         "lan",
@@ -136,7 +136,7 @@ impl Words {
     /// # Errors
     /// What is wrong with it.
     pub fn law_of(text: &str) -> Result<Law, GatewayError> {
-        let mut words = Words::default();
+        let mut words = RawOptions::default();
         for part in text.split(',') {
             let (name, value) = part.split_once('=').unwrap_or(("algorithm", part));
             let known = ["algorithm", "alpha", "beta", "interval", "growth", "capacity", "rtt", "window"];
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Result<GatewayOptions, String> {
-        let mut words = Words::default();
+        let mut words = RawOptions::default();
         for pair in text.split_ascii_whitespace() {
             let (name, value) = pair.split_once('=').unwrap();
             *words.place(name).unwrap() = Some(value.to_owned());
@@ -264,17 +264,17 @@ mod tests {
 
     #[test]
     fn each_option_has_a_place_and_a_line_of_help() {
-        for name in Words::NAMES {
-            assert!(Words::default().place(name).is_some() && HELP.contains(&format!("\n  --{name} ")), "{name}");
+        for name in RawOptions::NAMES {
+            assert!(RawOptions::default().place(name).is_some() && HELP.contains(&format!("\n  --{name} ")), "{name}");
         }
-        assert!(Words::default().place("dry-run").is_none());
+        assert!(RawOptions::default().place("dry-run").is_none());
     }
 
     #[test]
     fn a_law_in_a_word() {
-        let Ok(Law::Voap(_)) = Words::law_of("voap,beta=20ms") else { panic!() };
-        assert_eq!(Words::law_of("window=30kB").unwrap(), Law::Fixed(30_000));
-        let error = |text| Words::law_of(text).unwrap_err().to_string();
+        let Ok(Law::Voap(_)) = RawOptions::law_of("voap,beta=20ms") else { panic!() };
+        assert_eq!(RawOptions::law_of("window=30kB").unwrap(), Law::Fixed(30_000));
+        let error = |text| RawOptions::law_of(text).unwrap_err().to_string();
         assert!(error("voap,lan=eth0").starts_with("an access point has no `lan`: it has alpha, "));
         assert_eq!(error("vegas"), "access point: algorithm vegas: one of voap, sap-law");
         assert!(error("sap-law").contains("carries: capacity RATE"));

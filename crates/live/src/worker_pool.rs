@@ -76,7 +76,7 @@ impl<T: Send + 'static> WorkerPool<T> {
                 // the caller may have panicked
                 let _ = done.send((number, part));
             });
-            jobs.send(job).unwrap_or_else(|_| panic!("a thread of the crew has panicked before"));
+            jobs.send(job).unwrap_or_else(|_| panic!("a worker thread has panicked before"));
         }
         drop(done);
         let mut all: Vec<R> = self.own.iter_mut().enumerate().map(|(place, item)| work(place, item)).collect();
@@ -85,7 +85,7 @@ impl<T: Send + 'static> WorkerPool<T> {
             parts[number] = Some(part);
         }
         for part in parts {
-            all.extend(part.unwrap_or_else(|| panic!("a thread of the crew has panicked")));
+            all.extend(part.unwrap_or_else(|| panic!("a worker thread has panicked")));
         }
         Ok(all)
     }

@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::report::Before;
 use crate::run::{Ends, ends, summary_of};
 use crate::summary::Summary;
-use paceline_control::monitor::Monitored;
+use paceline_control::monitor_interval::Monitored;
 use paceline_control::{Failure, Fate, Interval, MediaController, PathView, RtpController, RtpEvent, WindowController};
 use paceline_flow::{Sender, SenderStats};
 use paceline_units::{Rate, Span, Time};

@@ -5,7 +5,7 @@ use quinn_proto::ConnectionError;
 
 /// Why a connection was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lost {
+pub enum CloseReason {
     /// The other end supports no QUIC version that this end supports (RFC 9000 section 6).
     Version,
     /// An end's key is not the one that the other end expects.
@@ -31,34 +31,34 @@ const OF_KEYS: [u64; 7] = [42, 43, 46, 48, 49, 51, 116];
 /// no_application_protocol.
 const OF_PROTOCOLS: u64 = 120;
 
-impl Lost {
+impl CloseReason {
     /// Classifies quinn's error; `None` if the connection ended as intended, or because it was idle.
-    pub(super) fn of(error: &ConnectionError) -> Option<Lost> {
-        let tls = |code: u64, other: Lost| match code.checked_sub(0x100) {
-            Some(alert) if OF_KEYS.contains(&alert) => Lost::Key,
-            Some(OF_PROTOCOLS) => Lost::Protocol,
+    pub(super) fn of(error: &ConnectionError) -> Option<CloseReason> {
+        let tls = |code: u64, other: CloseReason| match code.checked_sub(0x100) {
+            Some(alert) if OF_KEYS.contains(&alert) => CloseReason::Key,
+            Some(OF_PROTOCOLS) => CloseReason::Protocol,
             _ => other,
         };
         Some(match error {
-            ConnectionError::VersionMismatch => Lost::Version,
+            ConnectionError::VersionMismatch => CloseReason::Version,
             ConnectionError::TransportError(error) => {
                 let code = u64::from(error.code);
-                tls(code, Lost::Here(code))
+                tls(code, CloseReason::Here(code))
             }
             ConnectionError::ConnectionClosed(close) => {
                 let code = u64::from(close.error_code);
                 if code == 0 {
                     return None;
                 }
-                tls(code, Lost::There(code))
+                tls(code, CloseReason::There(code))
             }
             ConnectionError::ApplicationClosed(close) => match close.error_code.into_inner() {
                 0 => return None,
-                code => Lost::Closed(code),
+                code => CloseReason::Closed(code),
             },
-            ConnectionError::Reset => Lost::Reset,
+            ConnectionError::Reset => CloseReason::Reset,
             ConnectionError::TimedOut | ConnectionError::LocallyClosed => return None,
-            ConnectionError::CidsExhausted => Lost::Failed,
+            ConnectionError::CidsExhausted => CloseReason::Failed,
         })
     }
 }
@@ -82,19 +82,19 @@ fn words(code: u64) -> String {
     name.to_owned()
 }
 
-impl Display for Lost {
+impl Display for CloseReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match *self {
-            Lost::Version => f.write_str("the other end speaks no version of QUIC that is spoken here (version 1)"),
-            Lost::Key => f.write_str(
+            CloseReason::Version => f.write_str("the other end speaks no version of QUIC that is spoken here (version 1)"),
+            CloseReason::Key => f.write_str(
                 "the key of what answers over QUIC is not the one that was agreed on: somebody else is between the two ends",
             ),
-            Lost::Protocol => f.write_str("what answers over QUIC is of another version of Paceline, or something else"),
-            Lost::Here(code) => write!(f, "QUIC: the other end broke off what was agreed on: {}", words(code)),
-            Lost::There(code) => write!(f, "QUIC: the other end has ended the connection: {}", words(code)),
-            Lost::Closed(code) => write!(f, "QUIC: the other end has closed the connection with code {code}"),
-            Lost::Reset => f.write_str("QUIC: the other end does not know the connection any more: its program was started anew"),
-            Lost::Failed => f.write_str("QUIC: no connection could be opened"),
+            CloseReason::Protocol => f.write_str("what answers over QUIC is of another version of Paceline, or something else"),
+            CloseReason::Here(code) => write!(f, "QUIC: the other end broke off what was agreed on: {}", words(code)),
+            CloseReason::There(code) => write!(f, "QUIC: the other end has ended the connection: {}", words(code)),
+            CloseReason::Closed(code) => write!(f, "QUIC: the other end has closed the connection with code {code}"),
+            CloseReason::Reset => f.write_str("QUIC: the other end does not know the connection any more: its program was started anew"),
+            CloseReason::Failed => f.write_str("QUIC: no connection could be opened"),
         }
     }
 }
