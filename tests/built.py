@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from developed import ROOT, TARGET
+from dev_package import ROOT, TARGET
 
 
 def example(name: str) -> Path:

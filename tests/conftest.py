@@ -11,7 +11,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from xdist.scheduler import LoadFileScheduling, Scheduling
 
-import developed  # noqa: F401
+import dev_package  # noqa: F401
 from realtime import TRIES, Disturbance
 
 # An example may take its time where others have the processors. The same examples each time: what a new draw finds

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from typing import Any
 
-from developed import PROGRAM
+from dev_package import PROGRAM
 
 PACELINE = str(PROGRAM)
 IPERF3 = "iperf3 -c $PACELINE_PEER --connect-timeout 3000 -J"

@@ -17,7 +17,7 @@ import pytest
 
 import paceline
 import screen
-from own import ROOT, TWINS
+from own_controllers import ROOT, TWINS
 from paceline import _core, conform, events, own_controllers, parameter
 from paceline.errors import ControllerError, PacelineError
 

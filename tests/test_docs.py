@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from developed import TARGET
+from dev_package import TARGET
 from paceline import _core
 
 ROOT = Path(__file__).resolve().parent.parent

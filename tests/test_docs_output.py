@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 import paceline
-from developed import PROGRAM
+from dev_package import PROGRAM
 from needs import require
 from paceline import _core, cli, playground
 from paceline.live import kernel_cc

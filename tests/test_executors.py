@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import paceline
-from own import TWINS
+from own_controllers import TWINS
 from paceline import _core
 from paceline.errors import ControllerError, Interrupted, PacelineError, PacelineWarning
 from paceline.simulate import executors

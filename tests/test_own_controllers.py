@@ -17,7 +17,7 @@ import pytest
 import paceline
 import screen
 from needs import require
-from own import LOSSY, PLAIN, ROOT, TWINS, same
+from own_controllers import LOSSY, PLAIN, ROOT, TWINS, same
 from paceline import ControllerError, ScenarioError, events, own_controllers, parameter
 from paceline.simulate import workers
 

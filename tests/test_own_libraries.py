@@ -10,7 +10,7 @@ import pytest
 
 import paceline
 from needs import require
-from own import LOSSY, PLAIN, TWINS, same
+from own_controllers import LOSSY, PLAIN, TWINS, same
 from paceline import ControllerError, ScenarioError, own_controllers
 
 

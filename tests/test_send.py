@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import paceline
-from own import TWINS
+from own_controllers import TWINS
 from paceline import _core
 from paceline.cli import app
 from paceline.cli.send import now

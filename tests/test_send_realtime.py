@@ -24,7 +24,7 @@ import paceline
 import ports
 import qlog_schema
 from needs import require
-from own import TWINS
+from own_controllers import TWINS
 from paceline import realtime
 from paceline.errors import LiveError
 from paceline.live.keys import new_key, read_key

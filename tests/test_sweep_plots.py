@@ -22,7 +22,7 @@ from paceline import quantities
 from paceline.cli import app
 from paceline.errors import PacelineError
 from paceline.files import table_files
-from paceline.plots import chart, save, style, sweeps, words
+from paceline.plots import chart, save, style, sweeps, wording
 from paceline.results.results import Results, RunRecord
 from paceline.sweeps.compare import differences, metrics_in
 
@@ -271,11 +271,11 @@ def test_one_run_has_no_interval_and_says_so_once() -> None:
     figure = results.plot("goodput_bps")
     assert bars(figure.axes[0]) == {}
     assert not any(hollow for _, _, hollow in marks(figure.axes[0]))
-    assert words.notes(sweeps.chart(results, "goodput_bps")) == ["One run a point: no intervals."]
+    assert wording.notes(sweeps.chart(results, "goodput_bps")) == ["One run a point: no intervals."]
 
 
 def test_the_caption_names_what_is_drawn() -> None:
-    assert words.notes(sweeps.chart(swept(GRID), "goodput_bps")) == [
+    assert wording.notes(sweeps.chart(swept(GRID), "goodput_bps")) == [
         "Bars: 95 % intervals of the mean over 10 runs."
     ]
     some = swept(
@@ -284,7 +284,7 @@ def test_the_caption_names_what_is_drawn() -> None:
             None if cc == "vegas" and seed < 3 else goodput(delay, cc, flow, seed)
         ),
     )
-    assert words.notes(sweeps.chart(some, "goodput_bps")) == [
+    assert wording.notes(sweeps.chart(some, "goodput_bps")) == [
         "Bars: 95 % intervals of the mean over 8 to 10 runs.",
         "Hollow, dotted bars: medians over 8 to 10 runs, and where they lie at 95 % or more; an interval of the mean "
         "would not hold.",
@@ -303,7 +303,7 @@ def test_a_point_without_value_breaks_its_line() -> None:
         line for line in axes.lines if line.get_linestyle() == "-" and line.get_marker() in ("", "None")
     ]
     assert list(np.isnan(np.asarray(line.get_ydata(), dtype=float))) == [False, True, False]
-    assert words.notes(sweeps.chart(results, "goodput_bps")) == [
+    assert wording.notes(sweeps.chart(results, "goodput_bps")) == [
         "Bars: 95 % intervals of the mean over 10 runs.",
         "Note: 1 of 3 points have no value, and are not drawn.",
     ]
@@ -421,7 +421,7 @@ def test_tables_of_a_scenario_are_named_by_what_tells_them_apart() -> None:
     ],
 )
 def test_measures_in_words(measure: str, label: str) -> None:
-    assert words.what(sweeps.chart(swept(GRID, measure=measure), measure)) == label
+    assert wording.what(sweeps.chart(swept(GRID, measure=measure), measure)) == label
 
 
 def test_panels_have_one_scale_unless_they_are_far_apart() -> None:
@@ -433,7 +433,7 @@ def test_panels_have_one_scale_unless_they_are_far_apart() -> None:
         figure = results.plot("goodput_bps", by="cc", width="page")
         film, other = (axes.get_ylim()[1] for axes in figure.axes)
         assert bool(film == other) is alike, web
-        notes = words.notes(sweeps.chart(results, "goodput_bps", by=["cc"]))
+        notes = wording.notes(sweeps.chart(results, "goodput_bps", by=["cc"]))
         said = "Panels differ by more than 20 times: each has its own scale."
         assert (said in notes) is not alike
         assert ("each panel has its own scale" in figure.axes[0].get_ylabel().replace("\n", " ")) is not alike

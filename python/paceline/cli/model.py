@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paceline import _core
-from paceline.cli.model_words import OPTIONS, head_of, list_of, text_of
+from paceline.cli.model_notation import OPTIONS, head_of, list_of, text_of
 from paceline.errors import PacelineError
 from paceline.tables import layout
 
 if TYPE_CHECKING:
-    from paceline.cli.model_answer import Answer
+    from paceline.cli.model_evaluation import Answer
 
 
 def _values(metavar: str, text: str) -> Any:
@@ -77,7 +77,7 @@ def model(
       paceline model vegas --capacity 10Mbit/s --base-rtt 50ms \\
         --backlog 1,3 --total-backlog 16
     """
-    from paceline.cli.model_answer import Answer
+    from paceline.cli.model_evaluation import Answer
 
     if listing:
         _list(as_json)
@@ -158,7 +158,7 @@ def _default(argument: dict[str, Any]) -> str:
 
 
 def _draw(answer: Answer, target: Path) -> None:
-    from paceline.cli.model_answer import with_bits
+    from paceline.cli.model_evaluation import with_bits
     from paceline.plots import curves, save
     from paceline.plots.style import FORMATS
 

@@ -249,7 +249,7 @@ def _measures(
     out: Path | None,
 ) -> None:
     """Draws measures of a sweep, and prints notes for the figure's caption."""
-    from paceline.plots import chart, save, style, sweeps, words
+    from paceline.plots import chart, save, style, sweeps, wording
     from paceline.results.results import Results
 
     curves, flows = (None if text is None else kinds(text) for text in (by, flow))
@@ -259,7 +259,7 @@ def _measures(
     name = "-".join(one.measure for one in drawn)
     for path in save(figure, out or run / f"plot-{name}", dots_per_inch=style.PRINT_DOTS_PER_INCH):
         print(path)
-    notes = dict.fromkeys(note for one in drawn for note in words.notes(one))
+    notes = dict.fromkeys(note for one in drawn for note in wording.notes(one))
     layout.say(layout.stdout(), "\n".join(notes))
 
 

@@ -251,7 +251,7 @@ def _announced(chosen: Suite, planned: Plan, out: Path, workers: int | None, wor
 
 def _show(result: Result, page: Path) -> None:
     """Prints a table with a row for each check, and what fails or is undecided in words."""
-    from paceline.suite import words
+    from paceline.suite import wording
 
     console = layout.stdout()
     several = len(result.subjects) > 1
@@ -260,7 +260,7 @@ def _show(result: Result, page: Path) -> None:
         for n, checked in enumerate(answer.checks):
             case = "" if n else answer.case.key
             subject = "" if n else answer.subject.text
-            measured, required = words.ours(checked), words.required(checked)
+            measured, required = wording.ours(checked), wording.required(checked)
             rows.append(
                 (case, subject, checked.check.label, measured, required, str(checked.verdict.outcome))
             )
@@ -272,10 +272,10 @@ def _show(result: Result, page: Path) -> None:
     ]
     names = ", ".join(subject.text for subject in result.subjects)
     layout.show(console, [Layout(f"{result.suite.title}: {names}", columns)])
-    said = [f"{a.case.key}, {a.subject.text}: {line}" for a in result.answers for line in words.why(a)]
+    said = [f"{a.case.key}, {a.subject.text}: {line}" for a in result.answers for line in wording.why(a)]
     if said:
         layout.say(console, "\n" + "\n".join(said))
-    layout.say(console, f"\n{words.summed(result)}. It took {duration(result.seconds)}.")
+    layout.say(console, f"\n{wording.summed(result)}. It took {duration(result.seconds)}.")
     layout.say(
         console, f"The page: {page}\nThe report (report.md), junit.xml, figures and tables lie beside it."
     )
@@ -313,7 +313,7 @@ def _cases(chosen: Suite, *, checks: bool) -> None:
 
     from paceline.suite.running import Checked
     from paceline.suite.verdict import Outcome, Verdict
-    from paceline.suite.words import required
+    from paceline.suite.wording import required
 
     console = layout.stdout()
     layout.say(console, f"{chosen.key}: {chosen.title}\n{chosen.source}\n\n")

@@ -2,7 +2,7 @@
 
 `timeline.figure` combines panels; `style` has the common style. A new kind is one file and one line here. `gauges`
 draws controllers' gauges of any kind; `occupancy` draws histograms, which are not recordings. `sweeps` selects the data
-of a sweep's figure, `chart` draws it, `words` labels it.
+of a sweep's figure, `chart` draws it, `wording` labels it.
 """
 
 from __future__ import annotations

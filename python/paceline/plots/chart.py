@@ -21,7 +21,7 @@ from paceline.errors import PacelineError
 from paceline.interval import Kind
 from paceline.plots import legend, style
 from paceline.plots.sweeps import APART, POINT, Chart, Curve
-from paceline.plots.words import along, of_path, said, texts, what
+from paceline.plots.wording import along, of_path, said, texts, what
 from paceline.quantities import scale, unit_of
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")

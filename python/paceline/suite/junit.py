@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as Tree
 
-from paceline.suite import words
+from paceline.suite import wording
 from paceline.suite.running import Answer, Checked, Result
 from paceline.suite.verdict import Outcome
 
@@ -56,18 +56,18 @@ def _testcase(parts: Tree.Element, result: Result, answer: Answer, checked: Chec
     case = Tree.SubElement(
         parts, "testcase", classname=_text(name), name=_text(checked.check.label), time="0"
     )
-    because = f"{checked.check.says}: {words.ours(checked)}, {checked.verdict.because}"
+    because = f"{checked.check.says}: {wording.ours(checked)}, {checked.verdict.because}"
     if answer.refused and answer.refused.applies:
         why = _text(answer.refused.reason)
         Tree.SubElement(case, "error", message=why, type="cannot-run").text = answer.command
     elif checked.verdict.outcome is Outcome.FAIL:
         failure = Tree.SubElement(case, "failure", message=_text(because), type="threshold")
         failure.text = _text(
-            f"asked: {words.required(checked)} ({checked.check.source})\nagain: {answer.command}"
+            f"asked: {wording.required(checked)} ({checked.check.source})\nagain: {answer.command}"
         )
     elif checked.verdict.outcome is Outcome.UNDECIDED:
         Tree.SubElement(case, "skipped", message=_text(f"undecided: {because}"))
-    output = f"{checked.check.says}\nmeasured: {words.ours(checked)}\nasked: {words.required(checked) or 'nothing'}"
+    output = f"{checked.check.says}\nmeasured: {wording.ours(checked)}\nasked: {wording.required(checked) or 'nothing'}"
     Tree.SubElement(case, "system-out").text = _text(f"{output}\nagain: {answer.command}")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from paceline.report import figures, inline, parts
 from paceline.report.picture import Picture
 from paceline.studies.points import Place
-from paceline.suite import words
+from paceline.suite import wording
 from paceline.suite.running import Answer, Result
 from paceline.suite.suite import Case
 from paceline.suite.verdict import Outcome
@@ -41,9 +41,9 @@ def render(result: Result, pictures: dict[str, Picture] | None = None, *, opened
         subjects=[subject.text for subject in result.subjects],
         runs=result.runs,
         seeds=made.seeds,
-        summed=words.summed(result),
+        summed=wording.summed(result),
         counts={str(outcome): count for outcome, count in result.counts().items()},
-        said={str(outcome): text for outcome, text in words.VERBS.items()},
+        said={str(outcome): text for outcome, text in wording.VERBS.items()},
         sections=sections,
         again=result.command,
         provenance=made.provenance,
@@ -105,13 +105,13 @@ def _rows(answers: list[Answer]) -> list[dict[str, Any]]:
             {
                 "says": check.says,
                 "label": check.label,
-                "asked": words.required(of_each[0][1]),
-                "source": words.sourced(check.source),
+                "asked": wording.required(of_each[0][1]),
+                "source": wording.sourced(check.source),
                 "found": [
                     {
                         "subject": subject,
                         "outcome": str(checked.verdict.outcome),
-                        "ours": words.ours(checked),
+                        "ours": wording.ours(checked),
                         "because": checked.verdict.because
                         if checked.verdict.outcome is not Outcome.NUMBER
                         else "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paceline.studies.paper import World
-from paceline.suite import words
+from paceline.suite import wording
 from paceline.suite.running import Answer, Result
 
 
@@ -19,7 +19,7 @@ def markdown(result: Result) -> str:
         "",
         f"{suite.source}. {suite.summary}",
         "",
-        f"Of {names}: {words.summed(result)}. {result.runs} run{'s' if result.runs != 1 else ''} of each point"
+        f"Of {names}: {wording.summed(result)}. {result.runs} run{'s' if result.runs != 1 else ''} of each point"
         f"{' in real time over emulated paths' if result.world is World.EMULATED else ''}, seeds "
         f"{result.made.seeds[0]} to {result.made.seeds[-1]}, by Paceline {version}; "
         "numbers are means ± half of the 95 % interval. A case passes if the whole interval of each of its numbers is "
@@ -50,10 +50,10 @@ def _case(answers: list[Answer], *, several: bool, kind: str) -> Iterable[str]:
                 [
                     *subject,
                     f"{checked.check.says} ({checked.check.label})",
-                    found or words.ours(checked),
-                    words.required(checked) or "–",
+                    found or wording.ours(checked),
+                    wording.required(checked) or "–",
                     f"{checked.verdict.outcome}: {checked.verdict.because}",
-                    words.sourced(checked.check.source) or "–",
+                    wording.sourced(checked.check.source) or "–",
                 ]
             )
     yield ""

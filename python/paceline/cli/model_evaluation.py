@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from paceline import _core
-from paceline.cli.model_words import BITS, MAX_ROWS, OPTIONS, as_option, head_of, text_of
+from paceline.cli.model_notation import BITS, MAX_ROWS, OPTIONS, as_option, head_of, text_of
 from paceline.errors import PacelineError
 from paceline.tables import layout
 
