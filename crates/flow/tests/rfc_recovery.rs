@@ -203,6 +203,32 @@ fn rfc_6675_5_limited_transmit_goes_by_the_pipe() {
     assert_eq!(b.seqs(), NONE);
 }
 
+/// RFC 5681 section 3.2 and RFC 6675 section 5: duplicates leave cwnd as it is, those without news let nothing out, and an
+/// acknowledgement of new data begins their count again.
+#[test]
+fn rfc_5681_3_2_the_first_duplicates() {
+    for scheme in ["newreno", "sack"] {
+        let mut b = Bench::new(scheme, config(scheme), 10);
+        b.seqs();
+        b.pass(ms(100));
+        for end in [3, 4] {
+            b.ack_with(1, Flags::ACK, &[(2, end)]);
+        }
+        assert_eq!((b.seqs(), b.window()), (vec![11, 12], 10.0), "{scheme}");
+    }
+    let mut b = Bench::new("sack", config("sack"), 10);
+    b.seqs();
+    b.pass(ms(100));
+    (0..5).for_each(|_| b.ack(1));
+    assert_eq!((b.seqs(), b.sender.stats().fast_retransmits), (vec![], 0), "nothing new is reported");
+    for end in [3, 4] {
+        b.ack_with(1, Flags::ACK, &[(2, end)]);
+    }
+    b.ack(4);
+    b.ack_with(4, Flags::ACK, &[(5, 6)]);
+    assert_eq!(b.sender.stats().fast_retransmits, 0, "the first duplicate after an acknowledgement");
+}
+
 /// RFC 3042: "previously unsent data".
 #[test]
 fn rfc_3042_limited_transmit_sends_nothing_again() {

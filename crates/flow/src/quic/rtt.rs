@@ -103,4 +103,17 @@ mod tests {
         assert_eq!((steady.loss_delay(), steady.probe_timeout(ms(25))), (ms(90), ms(98)));
         assert_eq!(steady.persistent(ms(25)), ms(294));
     }
+
+    /// RFC 9002 sections 5.2 and 6.1.2: min_rtt falls with each lesser sample; the time threshold is at least kGranularity.
+    #[test]
+    fn the_least_sample_and_the_granularity() {
+        let mut rtt = Rtt::default();
+        for (sample, min) in [(80, 80), (90, 80), (70, 70), (75, 70)] {
+            rtt.sample(ms(sample), Span::ZERO);
+            assert_eq!(rtt.min_rtt, ms(min));
+        }
+        let mut short = Rtt::default();
+        short.sample(Span::from_micros(100), Span::ZERO);
+        assert_eq!(short.loss_delay(), GRANULARITY);
+    }
 }

@@ -204,6 +204,17 @@ mod tests {
         assert_eq!(quick.timeout(), Span::from_secs(1)); // (2.4)
     }
 
+    /// A variation of zero counts as the clock's granularity.
+    #[test]
+    fn rfc_6298_section_4() {
+        let limits = Limits { min: Span::ZERO, ..LIMITS };
+        let mut rtt = Rtt::new(Profile::Rfc, Span::from_secs(1));
+        for n in 1..200 {
+            rtt.sample(ms(1000 * n + 100), ms(1000 * n), 0, &limits);
+        }
+        assert_eq!((rtt.variation(), rtt.timeout()), (Span::ZERO, Span::from_millis(101)));
+    }
+
     #[test]
     fn ns2_counts_ticks() {
         let limits = Limits { min: Span::from_millis(200), max: Span::from_secs(60) };

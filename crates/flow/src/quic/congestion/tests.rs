@@ -153,6 +153,24 @@ fn bytes_count_not_packets() {
     assert_eq!(ours.window(), 14_720 + 4 * DATAGRAM);
 }
 
+/// RFC 9438 section 4.6: over QUIC a loss cuts CUBIC's window, not what is in flight, so a window that the application
+/// leaves unused does not grow.
+#[test]
+fn cubic_does_not_grow_a_window_that_is_not_used() {
+    for limited in [false, true] {
+        let mut ours = with("cubic");
+        let mut rtt = Rtt::default();
+        rtt.sample(Span::from_millis(50), Span::ZERO);
+        let left: Vec<_> = (0..4).map(|n| ours.on_sent(ms(0), n, DATAGRAM as u16).unwrap_or_default()).collect();
+        for (k, left) in left.iter().enumerate() {
+            ours.on_ack_begin(&rtt);
+            ours.on_acked(ms(50), left, ms(0), k as u32, DATAGRAM as u16);
+            ours.on_ack_end(ms(50), limited);
+        }
+        assert_eq!(ours.window() > 14_720, limited);
+    }
+}
+
 /// A spurious loss restores the previous window.
 #[test]
 fn a_reduction_for_nothing_is_taken_back() {

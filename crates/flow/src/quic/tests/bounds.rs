@@ -267,6 +267,25 @@ fn a_probe_that_is_blocked_has_what_is_oldest() {
     assert!(ahead.len() > 24 && world.sender.stats().timeouts > 1 && world.sender.acked_all());
 }
 
+/// RFC 9002 sections 6.2, 6.2.1, 7 and 7.5: the window limits what leaves at first. In silence, probes leave beyond it, at
+/// twice the distance each time, and count as in flight; nothing is declared lost.
+#[test]
+fn silence_doubles_the_probes_and_loses_nothing() {
+    let settings = QuicConfig { handshake: Handshake::Done, initial_window: Some(4), ..config("newreno") };
+    let mut world = World::new("newreno", &settings);
+    world.fate = Box::new(|_, _, _| None);
+    world.begin(100_000);
+    world.run(ms(10_000));
+    let left: Vec<u64> = world.log.iter().map(|(at, ..)| at.0 / 1_000_000).collect();
+    // there is no sample yet: 333 ms + 4 x 166.5 ms, and the receiver may delay by 25 ms
+    assert_eq!(left, [0, 0, 0, 0, 1024, 1024, 3072, 3072, 7168, 7168]);
+    let state = world.sender.recovery();
+    assert_eq!((state.packets_in_flight, state.probe_count), (10, 3));
+    assert!(state.in_flight > state.window, "{state:?}");
+    world.sender.account(world.now);
+    assert_eq!((world.sender.lost_from(0).count(), world.sender.stats().window_cuts), (0, 0));
+}
+
 /// RFC 9000 section 10.1: the idle timer restarts with each arrival, and with the first ack-eliciting packet sent after
 /// it, whatever is in flight.
 #[test]
