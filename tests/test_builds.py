@@ -102,3 +102,40 @@ def test_a_crate_s_integration_tests_are_one_program_with_all_of_them(crate: Pat
     there |= {path.parent.name for path in (crate / "tests").glob("*/mod.rs")}
     assert named >= there, f"{crate.name}/tests/main.rs does not have {sorted(there - named)}"
     assert not list((crate / "tests").glob("*/main.rs"))
+
+
+LINUX_ONLY = '#[cfg(target_os = "linux")]\n'
+LINUX_LINE = re.compile(r'#\[cfg\(target_os = "linux"\)\]\n.*')
+LINUX = re.compile(r'#\[cfg\(target_os = "linux"\)\]\s*(?:#\[doc\(hidden\)\]\s*)?(?:pub )?mod (\w+);')
+
+
+def other_systems_use(crate: Path) -> list[str]:
+    """Where a source file that every system compiles names a dependency that only Linux has."""
+    manifest = tomllib.loads((crate / "Cargo.toml").read_text())
+    targets = manifest.get("target", {}).values()
+    everywhere = {name.replace("-", "_") for name in manifest["dependencies"]}
+    here = {name.replace("-", "_") for target in targets for name in target.get("dependencies", {})}
+    modules = LINUX.findall((crate / "src/lib.rs").read_text())
+    left_out = [crate / "src" / name for name in modules]
+    return [
+        f"{path.relative_to(crate)}: {name}"
+        for path in sorted((crate / "src").rglob("*.rs"))
+        if not any(path == out.with_suffix(".rs") or out in path.parents for out in left_out)
+        for name in sorted(here - everywhere)
+        if re.search(rf"(?<![\w:]){name}::", LINUX_LINE.sub("", path.read_text().split("#[cfg(test)]")[0]))
+    ]
+
+
+def test_other_systems_have_the_crates_that_they_use(tmp_path: Path) -> None:
+    """Only `./check --platforms` compiles for other systems, too late to notice a dependency that Linux alone has."""
+    crates = [path.parent for path in ROOT.glob("crates/*/Cargo.toml") if "cfg(target_os" in path.read_text()]
+    assert [crate.name for crate in crates] == ["live"]
+    assert other_systems_use(crates[0]) == []
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/lib.rs").write_text(f"{LINUX_ONLY}mod own;\nmod results;\n")
+    for name in ("own", "results"):
+        (tmp_path / f"src/{name}.rs").write_text("use serde::Serialize;\n")
+    (tmp_path / "Cargo.toml").write_text(
+        '[dependencies]\ntoml = "1"\n[target.\'cfg(target_os = "linux")\'.dependencies]\nserde = "1"\n'
+    )
+    assert other_systems_use(tmp_path) == ["src/results.rs: serde"]
