@@ -120,6 +120,11 @@ impl Sampler {
         }
     }
 
+    /// Drops the losses not yet sampled: a lost SYN was no data, so it must not end a controller's slow start.
+    pub(crate) fn forget_losses(&mut self) {
+        self.newly_lost = 0;
+    }
+
     /// GenerateRateSample, with `unit` bytes per unit; `None`: the acknowledgement delivers nothing.
     #[inline]
     pub(crate) fn sample(&mut self, now: Time, unit: u64, in_flight: u32) -> Option<RateSample> {

@@ -60,6 +60,45 @@ fn rfc_5681_3_1_a_lost_syn_leaves_one_segment_and_no_threshold() {
     assert_eq!(b.seqs(), [1, 2, 3]);
 }
 
+/// The same with RACK, whose tail loss probe comes before the timer. Prague's law has a first window of its own.
+#[test]
+fn rfc_5681_3_1_a_lost_syn_leaves_one_segment_with_rack() {
+    for scheme in ["bbr", "bbr3", "copa", "c4"] {
+        let mut b = unconnected(scheme);
+        assert_eq!(b.seqs(), [0]);
+        b.pass(ms(1000));
+        assert_eq!(b.seqs(), [0], "{scheme}");
+        b.pass(ms(100));
+        b.ack_with(1, Flags::ACK.with(Flags::SYN), &[]);
+        assert_eq!((b.seqs(), b.window()), (vec![1], 1.0), "{scheme}");
+        let (established, mut probe) = (b.now, b.now);
+        while b.sender.stats().timeouts == 1 {
+            let wait = b.sender.next_wake().since(b.now);
+            b.pass(wait);
+            if b.seqs() == [2] {
+                probe = b.now;
+            }
+        }
+        assert!(probe > established && probe < established + ms(1000), "{scheme}: RFC 8985, 7.3");
+        assert_eq!(b.now, probe + ms(3000), "{scheme}: RFC 6298 (5.7)");
+    }
+}
+
+/// Prague's window exceeds the SYN, and its pacing has a pause after it.
+#[test]
+fn no_data_before_the_handshake_is_over() {
+    for scheme in ["prague", "bbr", "bbr3", "copa", "c4", "dctcp"] {
+        let mut b = unconnected(scheme);
+        assert_eq!(b.seqs(), [0]);
+        for _ in 0..90 {
+            b.pass(ms(10));
+            assert_eq!(b.seqs(), NONE, "{scheme} at {:?}", b.now);
+        }
+        b.ack_with(1, Flags::ACK.with(Flags::SYN), &[]);
+        assert_eq!(b.seqs().first(), Some(&1), "{scheme}");
+    }
+}
+
 /// The first segment's loss is found by duplicates even if the SYN was lost before it.
 #[test]
 fn a_lost_syn_does_not_forbid_fast_retransmit() {

@@ -59,6 +59,11 @@ impl Delivery {
         Some(self.sampler.lost(&left, seq, 1, segment))
     }
 
+    /// The handshake is over: what it lost was no data.
+    pub(super) fn established(&mut self) {
+        self.sampler.forget_losses();
+    }
+
     /// The rate sample of an acknowledgement, for segments of `segment` bytes; `None`: it delivered nothing.
     #[inline]
     pub(super) fn sample(&mut self, now: Time, segment: u64, in_flight: u32) -> Option<RateSample> {

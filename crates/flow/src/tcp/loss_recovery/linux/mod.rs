@@ -15,6 +15,7 @@ mod tlp;
 
 use super::prr::Prr;
 use crate::Transmit;
+use crate::pacing::Pacing;
 use crate::tcp::connection::Connection;
 use crate::tcp::scoreboard::Delivered;
 use autotune::Autotune;
@@ -216,11 +217,22 @@ impl Linux {
         news.echo = conn.echo && conn.una > conn.base + 1;
         let rtt = self.time(conn, now, packet, &mut news);
         if news.acked && before == conn.base && conn.config.handshake {
-            let window = if self.timeouts > 1 { 1.0 } else { f64::from(conn.config.initial_window) };
+            let lost = self.timeouts > 0 && conn.profile == Profile::Rfc;
+            if lost {
+                let limits = conn.limits();
+                conn.rtt.after_lost_syn(&limits);
+                conn.rto = conn.rtt.timeout();
+            }
+            // one segment after a lost SYN (RFC 5681 section 3.1); Linux allows one loss, as RFC 6928 does
+            let window = if lost || self.timeouts > 1 { 1.0 } else { f64::from(conn.config.initial_window) };
             self.used_since = now;
             self.tune.begin(now, conn.una);
             self.timeouts = 0;
             self.undo = Undo::default();
+            if let Some(pacing) = &mut conn.pacing {
+                **pacing = Pacing::new(); // the SYN's pause, at a rate that a lost one lowered, is none before data
+            }
+            conn.delivery.iter_mut().for_each(|delivery| delivery.established());
             conn.notify(TcpEvent::Established { window }, now);
             self.rearm(conn, now);
             self.pump(conn, now, out);

@@ -145,6 +145,9 @@ impl Linux {
     /// data was sent.
     #[inline(never)]
     pub(in crate::tcp) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
+        if conn.una == conn.base && conn.max > conn.base && conn.config.handshake {
+            return false; // no data before the SYN's acknowledgement, even if the window, as Prague's, exceeds the SYN
+        }
         let window = self.window(conn);
         let (mut new, mut is_cwnd_limited) = (false, true);
         while conn.sent.in_flight() < window {
