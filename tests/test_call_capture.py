@@ -384,9 +384,9 @@ def test_encapsulations_that_are_not_read_are_said(tmp_path: Path) -> None:
     frames = [_record(macsec)] * 20 + [_record(arp)]
     text = refusal(ethernet + b"".join(frames))
     assert text.endswith("not read are 20 of EtherType 0x88e5 (MACsec), 1 of EtherType 0x0806 (ARP)")
-    tcp = bytearray(frame(_rtp(1)))
-    tcp[16 + 9] = 6
-    assert refusal(HEAD + bytes(tcp) * 20).endswith("not read are 20 of IP protocol 6 (TCP)")
+    esp = bytearray(frame(_rtp(1)))
+    esp[16 + 9] = 50
+    assert refusal(HEAD + bytes(esp) * 20).endswith("not read are 20 of IP protocol 50 (ESP)")
 
 
 def test_blocks_without_times_are_refused(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from typing import IO
 from paceline import _core, files
 from paceline.calls.relayed import Relays
 from paceline.calls.streams import Packet, Stream
+from paceline.calls.tcp_streams import datagrams
 from paceline.emulator.fitting.frames import PCAP, PCAPNG, Unread
-from paceline.emulator.fitting.packets import Datagram, datagrams
+from paceline.emulator.fitting.packets import TCP, UDP, Datagram
 from paceline.errors import PacelineError
 
 MIN_PACKETS = 8
@@ -29,7 +30,13 @@ _DTLS = (b"\xfe\xff", b"\xfe\xfd")
 _QUIC = (b"\x00\x00\x00\x01", b"\x6b\x33\x43\xcf", b"\xff\x00\x00")
 """Versions of QUIC: 1 (RFC 9000), 2 (RFC 9369), and the prefix of the drafts'."""
 
-_Key = tuple[int, int, tuple[bytes, int], tuple[bytes, int], int]
+_BELOW = {UDP: 8, TCP: 32 + 2}
+"""Bytes of headers between IP and RTP: UDP's, or TCP's with time stamps and RFC 4571's length, if each packet has a
+segment."""
+
+_Key = tuple[int, int, int, tuple[bytes, int], tuple[bytes, int], int]
+_Place = tuple[int, bytes, bytes, int]
+"""Interface, source address, target address, and the protocol that carries it, UDP or TCP."""
 
 
 @dataclass
@@ -38,8 +45,8 @@ class Capture:
 
     streams: list[Stream] = field(default_factory=list)
     """Each stream at each interface, in the order of their first packets."""
-    places: list[tuple[int, bytes, bytes]] = field(default_factory=list)
-    """Each stream's interface, source address, target address."""
+    places: list[_Place] = field(default_factory=list)
+    """Each stream's place."""
     controls: list[tuple[int, Datagram]] = field(default_factory=list)
     """RTCP: its interface, and the datagram."""
     sealed: Counter[str] = field(default_factory=Counter)
@@ -56,7 +63,7 @@ class Capture:
         found: list[int | None] = []
         for number, stream in enumerate(self.streams):
             own = {(packet.number, packet.timestamp, packet.size) for packet in stream.packets}
-            interface, source, _ = self.places[number]
+            interface, source, *_ = self.places[number]
             same = (
                 first
                 for first, theirs in firsts.get(stream.ssrc, ())
@@ -88,7 +95,7 @@ def read(path: Path) -> Capture:
         sealed = ", ".join(f"{count} {name}" for name, count in found.sealed.items())
         others = found.unread.most_frequent()
         raise PacelineError(
-            f"{path}: it has no stream of RTP over UDP with at least {MIN_PACKETS} packets"
+            f"{path}: it has no stream of RTP with at least {MIN_PACKETS} packets"
             + (f"; datagrams that are encrypted: {sealed}" if sealed else "")
             + (f"; not read are {others}" if others else "")
             + "".join(f". {notice['text']}" for notice in found.unread.notices())
@@ -101,7 +108,7 @@ class _Candidate:
     """A possible stream."""
 
     stream: Stream
-    place: tuple[int, bytes, bytes]
+    place: _Place
     padding: dict[int, int] = field(default_factory=dict)
     """The last byte of packets with the padding bit, by index; -1 if the capture lacks it."""
 
@@ -124,15 +131,18 @@ def calls(file: IO[bytes]) -> Capture:
     found: dict[_Key, _Candidate] = {}
     agreed: set[frozenset[bytes]] = set()
     capture, relays = Capture(), Relays()
-    for datagram in datagrams(file, capture.unread):
+    for datagram in datagrams(file, capture.unread, MIN_PACKETS):
         channel, datagram = relays.carried(datagram)  # noqa: PLW2901 (the carried datagram replaces it)
         ends = datagram.source[0], datagram.target[0]
         packet = _packet(datagram)
         if packet is not None:
-            key = (datagram.interface, channel, datagram.source, datagram.target, packet.ssrc)
+            key = (
+                *(datagram.interface, datagram.protocol, channel),
+                *(datagram.source, datagram.target, packet.ssrc),
+            )
             if key not in found:
                 stream = Stream(f"{packet.ssrc:08x}", _place(datagram.source), _place(datagram.target))
-                found[key] = _Candidate(stream, (datagram.interface, *ends))
+                found[key] = _Candidate(stream, (datagram.interface, *ends, datagram.protocol))
             candidate = found[key]
             if datagram.kept[0] & 0x20:
                 whole = len(datagram.kept) == datagram.size
@@ -146,7 +156,7 @@ def calls(file: IO[bytes]) -> Capture:
                 agreed.add(frozenset(ends))
     streams = []
     for candidate in found.values():
-        padded = candidate.without_padding(sealed=frozenset(candidate.place[1:]) in agreed)
+        padded = candidate.without_padding(sealed=frozenset(candidate.place[1:3]) in agreed)
         candidate.stream.packets.sort(key=lambda packet: packet.time)
         if _is_stream(candidate.stream.packets):
             capture.padded += padded
@@ -230,8 +240,8 @@ def senders(capture: Capture, begin: int) -> dict[str, _core.CallLog]:
     """Each host's packets to each other host and its feedback on them, at the first interface that its packets passed;
     times are from `begin` on, in nanoseconds. Hosts without RTCP feedback are left out. Raises ValueError for a
     capture that lasts too long."""
-    groups: dict[tuple[tuple[int, bytes, bytes], int], list[Packet]] = {}
-    twins: Counter[tuple[tuple[int, bytes, bytes], int]] = Counter()
+    groups: dict[tuple[_Place, int], list[Packet]] = {}
+    twins: Counter[tuple[_Place, int]] = Counter()
     for stream, place, before in zip(capture.streams, capture.places, capture.before(), strict=True):
         if before is None:
             # an SSRC on other ports of the same hosts is another stream, with its own sequence numbers
@@ -239,7 +249,7 @@ def senders(capture: Capture, begin: int) -> dict[str, _core.CallLog]:
             twins[place, stream.ssrc] += 1
             groups.setdefault((place, twin), []).extend(stream.packets)
     found = {}
-    for ((interface, source, target), twin), packets in groups.items():
+    for ((interface, source, target, protocol), twin), packets in groups.items():
         both = {(source, target): True, (target, source): False}
         control = [
             (max(0, datagram.time - begin), both[ends], datagram.kept)
@@ -264,7 +274,7 @@ def senders(capture: Capture, begin: int) -> dict[str, _core.CallLog]:
             )
             for packet in packets
         ]
-        overhead = (20 if len(source) == 4 else 40) + 8
+        overhead = (20 if len(source) == 4 else 40) + _BELOW[protocol]
         name = f"{ip_address(source)} to {ip_address(target)}" + (f" [{twin}]" if twin else "")
         found[name] = _core.CallLog.of_packets(sent, control, overhead)
     return found

@@ -39,6 +39,8 @@ class Unread:
     """Whether it has more than `MAX_PACKETS`."""
     lacking: int = 0
     """Fragmented packets of which some fragments are missing."""
+    holes: int = 0
+    """Where bytes are missing in TCP connections that carry RTP, or are no packets."""
     kinds: Counter[str] = field(default_factory=Counter)
     """Frames that carry no IP, and packets of protocols that were not requested, by kind."""
 
@@ -59,6 +61,12 @@ class Unread:
                 "lost, or a filter by ports left them out, as only the first has ports."
             )
             yield {"kind": "fragments-lacking", "text": text, "cases": self.lacking}
+        if self.holes:
+            text = (
+                "The capture lacks bytes of TCP connections with RTP, or bytes there are no packets: what was between "
+                "them and the next packet that could be recognised counts as lost."
+            )
+            yield {"kind": "tcp-holes", "text": text, "cases": self.holes}
 
     def most_frequent(self) -> str:
         """The most frequent kinds, in words; empty if there are none."""

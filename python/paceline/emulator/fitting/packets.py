@@ -7,7 +7,7 @@ Captures come from anywhere: every length is checked before use, and incomplete 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, NamedTuple, TypeVar
 
@@ -38,13 +38,16 @@ class Segment(NamedTuple):
     ack: int
     flags: int
     payload: int
+    """The size of its contents in bytes."""
+    kept: bytes = b""
+    """The captured part of the contents, where it was requested."""
 
 
 class Datagram(NamedTuple):
-    """A UDP datagram of a capture."""
+    """A UDP datagram of a capture, or one that a TCP connection carried (`paceline.calls.tcp_streams`)."""
 
     time: int
-    """Nanoseconds; for a fragmented datagram, of the last fragment."""
+    """Nanoseconds; of its last fragment or segment."""
     interface: int
     source: tuple[bytes, int]
     target: tuple[bytes, int]
@@ -52,16 +55,24 @@ class Datagram(NamedTuple):
     """The size of its contents in bytes."""
     kept: bytes
     """The captured part of the contents."""
+    protocol: int = UDP
+    """What carried it."""
 
 
 def segments(file: IO[bytes], unread: Unread) -> Iterator[Segment]:
     """The TCP segments of a capture, in the file's order. Raises PacelineError, OSError."""
-    return _parsed(file, TCP, _segment, unread)
+    return _parsed(file, {TCP: _segment}, unread)
 
 
 def datagrams(file: IO[bytes], unread: Unread) -> Iterator[Datagram]:
     """The UDP datagrams of a capture, in the file's order. Raises PacelineError, OSError."""
-    return _parsed(file, UDP, _datagram, unread)
+    return _parsed(file, {UDP: _datagram}, unread)
+
+
+def contents(file: IO[bytes], unread: Unread) -> Iterator[Datagram | Segment]:
+    """The UDP datagrams of a capture and its TCP segments with their contents, in the file's order. Raises
+    PacelineError, OSError."""
+    return _parsed(file, {UDP: _datagram, TCP: _kept_segment}, unread)
 
 
 class _Inner(NamedTuple):
@@ -77,13 +88,13 @@ class _Inner(NamedTuple):
     """Identification, offset of the contents in the whole packet, and whether more fragments follow."""
 
 
-Read = TypeVar("Read", Segment, Datagram)
+Read = TypeVar("Read", Segment, Datagram, Datagram | Segment)
 
 
 def _parsed(
-    file: IO[bytes], protocol: int, parse: Callable[[int, int, bytes, _Inner], Read | None], unread: Unread
+    file: IO[bytes], parsers: Mapping[int, Callable[[int, int, bytes, _Inner], Read | None]], unread: Unread
 ) -> Iterator[Read]:
-    """Parses the capture's IP packets of a protocol; unparsable ones are skipped."""
+    """Parses the capture's IP packets of these protocols; unparsable ones are skipped."""
     fragments = _Fragments()
     for time, interface, link, frame in frames(file, unread):
         packet = packet_in(link, frame, unread)
@@ -91,7 +102,8 @@ def _parsed(
             inner = None if packet is None else _inner(packet)
             if packet is None or inner is None:
                 break
-            if inner.protocol not in (protocol, *_TUNNELS, *_EXTENSIONS):
+            parse = parsers.get(inner.protocol)
+            if parse is None and inner.protocol not in (*_TUNNELS, *_EXTENSIONS):
                 unread.kinds[f"IP protocol {inner.protocol}{_NAMES.get(inner.protocol, '')}"] += 1
                 break
             if inner.fragment is not None:
@@ -99,7 +111,8 @@ def _parsed(
                 inner = None if packet is None else _inner(packet)
             if packet is None or inner is None:
                 break
-            if inner.protocol == protocol:
+            parse = parsers.get(inner.protocol)
+            if parse is not None:
                 found = parse(time, interface, packet, inner)
                 if found is not None:
                     yield found
@@ -265,6 +278,11 @@ def _segment(time: int, interface: int, packet: bytes, inner: _Inner) -> Segment
         return None
     source, target = (inner.source, own), (inner.target, peer)
     return Segment(time, interface, source, target, inner.size, seq, ack, flags, payload)
+
+
+def _kept_segment(time: int, interface: int, packet: bytes, inner: _Inner) -> Segment | None:
+    found = _segment(time, interface, packet, inner)
+    return found and found._replace(kept=packet[inner.size - found.payload : inner.size])
 
 
 _UDP = struct.Struct(">HHHH")
