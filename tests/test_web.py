@@ -246,6 +246,7 @@ def test_a_scenario_is_described_as_python_has_it(both: Both) -> None:
 
 def test_the_catalogues_are_the_same(both: Both) -> None:
     assert both.wasm["schema"] == _core.schema_json()
+    assert both.wasm["measures"] == _core.measures_json()
     assert both.wasm["schemes"] == _core.schemes()
     assert both.wasm["models"] == _core.models()
     assert both.wasm["version"] == _core.version().removesuffix("+dev")

@@ -60,6 +60,7 @@ function exhausted({ rows }) {
 const answer = {
   version: paceline.version(),
   schema: paceline.schema(),
+  measures: paceline.measures(),
   schemes: paceline.schemes(),
   models: paceline.models(),
   runs: asked.runs.map((one) => tried(() => run(one))),

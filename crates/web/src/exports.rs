@@ -42,6 +42,13 @@ pub fn schemes() -> String {
     describe::schemes().to_string()
 }
 
+/// The measures by table, with units, types, scatter and meanings, as JSON.
+#[wasm_bindgen]
+#[must_use]
+pub fn measures() -> String {
+    paceline_sim::measures::describe().to_string()
+}
+
 /// The throughput models with their arguments, as JSON.
 #[wasm_bindgen]
 #[must_use]

@@ -4,6 +4,7 @@ import { type Colours, isTogether } from "./colours.ts";
 import { bufferSeconds, FULL_PACKET_BITS } from "./controls.ts";
 import { grouped } from "./grouped.ts";
 import { bitsPerSecond, packets } from "./quantities.ts";
+import { LEAST_RUNS } from "./intervals.ts";
 import { interval } from "./statistics.ts";
 
 /** One line; NaN where it has no value. With several runs `y` is their mean, `low` to `high` its 95 % interval. */
@@ -211,7 +212,7 @@ function together(curves: Curve[], how: "sum" | "mean"): Curve[] {
   });
 }
 
-/** The mean over runs, and its 95 % interval, row by row. */
+/** The mean over runs and, from ten of them on, its 95 % interval, row by row. */
 function over(runs: Float64Array[]): Pick<Line, "y" | "low" | "high"> {
   const [only] = runs;
   if (runs.length === 1 && only) return { y: only };
@@ -221,7 +222,7 @@ function over(runs: Float64Array[]): Pick<Line, "y" | "low" | "high"> {
     const there = runs.map((run) => run[row] as number).filter((value) => !Number.isNaN(value));
     const found = interval(there);
     y[row] = found.mean;
-    const whole = there.length > 1;
+    const whole = there.length >= LEAST_RUNS;
     low[row] = whole ? Math.max(found.low, Math.min(0, ...there)) : Number.NaN;
     high[row] = whole ? found.high : Number.NaN;
   }

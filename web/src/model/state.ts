@@ -1,6 +1,6 @@
 /** What the page shows: one scenario as text, and what became of it. Sliders, text, address and plots are views of this. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { edit, initSync, Scenario, schema as schemaText, schemes as schemesText, version as versionText } from "../../pkg/paceline_web.js";
+import { edit, initSync, measures as measuresText, Scenario, schema as schemaText, schemes as schemesText, version as versionText } from "../../pkg/paceline_web.js";
 import { compiled } from "../core/load.ts";
 import { Pool } from "../core/pool.ts";
 import type { Described, Mistake, Refused, Run } from "../core/protocol.ts";
@@ -8,6 +8,7 @@ import { readAddress, wantsEmbedding, writeAddress } from "./address.ts";
 import { type Colours, coloursOf } from "./colours.ts";
 import { type Change, groupsOf, queueKinds, type Scheme } from "./controls.ts";
 import { fitted } from "./fit.ts";
+import { type Measures, measuresOf } from "./intervals.ts";
 import { Pace } from "./pace.ts";
 import { behind, type Panel, panelsOf, recordingOf } from "./panels.ts";
 import { PRESETS, type Preset, presetOf } from "./presets.ts";
@@ -68,6 +69,8 @@ export const zoom = signal<[number, number] | undefined>(undefined);
 export const cursor_s = signal<number | undefined>(undefined);
 
 export const schemes = signal<Scheme[]>([]);
+/** How measures scatter from run to run. */
+export const measures = signal<Measures>({});
 export const schema = signal<object>({});
 export const version = signal("");
 
@@ -84,7 +87,7 @@ export function hold(): void {
   held.value = held.value.length > 0 ? [] : drawn.value;
 }
 
-export const sentences = computed(() => (shown.value ? wordsOf(shown.value.described, shown.value.runs) : []));
+export const sentences = computed(() => (shown.value ? wordsOf(shown.value.described, shown.value.runs, measures.value) : []));
 /** Why a flow fares badly, by its name, once that is known. */
 export const reasons = signal<Record<string, string>>({});
 
@@ -96,6 +99,7 @@ export async function begin(): Promise<void> {
   const module = await compiled();
   initSync({ module });
   schemes.value = JSON.parse(schemesText());
+  measures.value = measuresOf(measuresText());
   schema.value = JSON.parse(schemaText());
   version.value = versionText();
   pool = new Pool(module);

@@ -1,17 +1,6 @@
-/** Means with their 95 % intervals, as the command line gives them (docs/decisions/intervals.md). */
-
-// Student's t, 97.5 %, for 1 to 30 degrees of freedom.
-const T = [
-  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101,
-  2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042,
-];
-
-/** Student's t for n values, 97.5 %; beyond the table by Cornish and Fisher's expansion, to 0.1 %. */
-export function tOf(n: number): number {
-  const freedom = n - 1;
-  const z = 1.959964;
-  return T[freedom - 1] ?? z + (z ** 3 + z) / (4 * freedom) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * freedom ** 2);
-}
+/** Means and medians over runs, and their 95 % intervals (docs/decisions/intervals.md). Which of them a measure has,
+ * `intervals.ts` decides. */
+import { tWithin } from "./beta.ts";
 
 export interface Interval {
   mean: number;
@@ -26,7 +15,7 @@ export function interval(values: number[]): Interval {
   if (n < 2) return { mean, low: mean, high: mean };
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (n - 1);
   const sd = Math.sqrt(variance);
-  const half = sd * longer(values.map((value) => (value - mean) / sd), tOf(n) / Math.sqrt(n));
+  const half = sd * longer(values.map((value) => (value - mean) / sd), tWithin(n - 1) / Math.sqrt(n));
   return { mean, low: mean - half, high: mean + half };
 }
 
@@ -41,18 +30,28 @@ function longer(values: number[], half: number): number {
   return Math.max(half, side(half), side(-half));
 }
 
-/** The median, and its 95 % interval by order statistics, whatever the distribution; none below six values. */
-export function median(values: number[]): Interval {
+/** The middle value, or the mean of the two in the middle. */
+export function middle(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const n = sorted.length;
-  const at = (index: number) => sorted[index] as number;
-  const mean = n % 2 ? at((n - 1) / 2) : (at(n / 2 - 1) + at(n / 2)) / 2;
-  // the greatest k such that P(B(n, 1/2) < k) <= 2.5 %: the interval is from the k-th value to the (n + 1 - k)-th
-  let k = 0;
+  return ((sorted[Math.floor((n - 1) / 2)] as number) + (sorted[Math.floor(n / 2)] as number)) / 2;
+}
+
+/** The largest k for which the median lies between the k-th smallest and the k-th largest of n values at 95 %: the
+ * greatest for which n tosses of a coin give fewer than k heads with a probability of at most 2.5 %; 0: there is none. */
+export function medianRank(n: number): number {
+  let rank = 0;
   let chance = 0.5 ** n;
-  for (let below = chance; below <= 0.025 && k < n; k++) {
-    chance *= (n - k) / (k + 1);
-    below += chance;
+  for (let fewer = chance; fewer <= 0.025; rank++) {
+    chance *= (n - rank) / (rank + 1);
+    fewer += chance;
   }
-  return k < 1 ? { mean, low: Number.NaN, high: Number.NaN } : { mean, low: at(k - 1), high: at(n - k) };
+  return rank;
+}
+
+/** The order statistics between which the median lies, whatever the distribution; none below six values. */
+export function medianInterval(values: number[]): [number, number] | undefined {
+  const rank = medianRank(values.length);
+  const sorted = [...values].sort((a, b) => a - b);
+  return rank === 0 ? undefined : [sorted[rank - 1] as number, sorted[sorted.length - rank] as number];
 }

@@ -3,7 +3,8 @@ import type { Described, Row, Run, Table } from "../core/protocol.ts";
 import { bufferSeconds } from "./controls.ts";
 import { grouped } from "./grouped.ts";
 import { bitsPerSecond, digits, rateText, shareText, spanText } from "./quantities.ts";
-import { type Interval, interval, median } from "./statistics.ts";
+import { isEndless, type Measures, ofRuns, summary } from "./intervals.ts";
+import { middle } from "./statistics.ts";
 
 /** What goes wrong for a flow, as a number that is the smaller the better. */
 export interface Hurt {
@@ -36,48 +37,58 @@ const meanOf = (rows: Row[], measure: string): number | undefined => {
 /** What is said before measures that are means over a flow's instances. */
 const each = (count: number) => (count > 1 ? `(each of ${count}, on average) ` : "");
 
+/** A measure in the rows of a run, of a flow or, without one, of the network. */
+interface Measured {
+  (rows: Rows): number | undefined;
+  measure: string;
+  flow?: string;
+}
+
 /** Of a flow's instances the mean, of each run. */
-const measured = (table: "flows" | "streams", flow: string, measure: string) => (rows: Rows) =>
-  meanOf(rows[table].filter((row) => row.flow === flow), measure);
+const measured = (table: "flows" | "streams", flow: string, measure: string): Measured =>
+  Object.assign((rows: Rows) => meanOf(rows[table].filter((row) => row.flow === flow), measure), { measure, flow });
 
 class Over {
-  constructor(private readonly runs: Run[]) {}
+  constructor(
+    private readonly runs: Run[],
+    private readonly measures: Measures,
+  ) {}
 
   values(of: (rows: Rows) => number | undefined): number[] {
     return this.runs.map((run) => of(run.summary)).filter((value): value is number => value !== undefined);
   }
 
-  /** "1.74 Mbit/s", with several seeds "1.74 (1.6 to 1.9) Mbit/s": the mean, and its 95 % interval. */
-  mean(of: (rows: Rows) => number | undefined, show: (value: number) => string): string | undefined {
-    return this.said(this.values(of), show, interval);
-  }
-
-  /** The same of what rare events make: the median, and an interval that holds whatever the distribution. */
-  median(of: (rows: Rows) => number | undefined, show: (value: number) => string): string | undefined {
-    return this.said(this.values(of), show, median);
-  }
-
-  private said(values: number[], show: (value: number) => string, how: (values: number[]) => Interval): string | undefined {
+  /** "1.74 Mbit/s", with several seeds "1.74 (1.6 to 1.9) Mbit/s": the mean or the median, and the 95 % interval of it that
+   * the measure has (docs/measures.md). */
+  told(of: Measured, show: (value: number) => string): string | undefined {
+    const values = this.values(of);
     if (values.length === 0) return undefined;
-    const found = how(values);
-    const middle = show(found.mean);
-    if (values.length === 1) return middle;
-    if (values.every((value) => show(value) === middle)) return middle;
-    if (Number.isNaN(found.low)) return `${middle} (${show(Math.min(...values))} to ${show(Math.max(...values))} in ${values.length} runs)`;
-    return `${middle} (${show(Math.max(0, found.low))} to ${show(found.high)})`;
+    const found = summary(of.measure, values, this.endless(of.flow), this.measures[of.measure]);
+    const centre = show(found.kind === "median" ? found.median : found.mean);
+    if (values.every((value) => show(value) === centre)) return centre;
+    if (found.kind === "runs") return `${centre} (${ofRuns(found, show)})`;
+    const [low, high] = found.kind === "median" ? [found.median_low, found.median_high] : [found.low, found.high];
+    if (low === undefined || high === undefined) return `${centre} (${show(Math.min(...values))} to ${show(Math.max(...values))} in ${values.length} runs)`;
+    return `${centre} (${show(low)} to ${show(high)})`;
+  }
+
+  /** Whether a flow is a transfer without an end in all runs; of the network, whether there is such a flow. */
+  private endless(flow: string | undefined): boolean {
+    const rows = this.runs.flatMap((run) => run.summary.flows);
+    return flow === undefined ? rows.some((row) => isEndless([row])) : isEndless(rows.filter((row) => row.flow === flow));
   }
 }
 
 function filmWords(name: string, app: Table, count: number, over: Over): Sentence {
   const late = measured("streams", name, "late_share");
   const stalled = measured("streams", name, "stall_share");
-  const goodput = over.mean(measured("flows", name, "goodput_bps"), rateText);
-  const fill = over.median(measured("streams", name, "fill_s"), spanText);
+  const goodput = over.told(measured("flows", name, "goodput_bps"), rateText);
+  const fill = over.told(measured("streams", name, "fill_s"), spanText);
   const needs = bitsPerSecond(app.media_rate);
   const clock = over.values(late).length > 0;
   const of = clock ? late : stalled;
   const values = over.values(of);
-  const value = values.length > 0 ? median(values).mean : 0;
+  const value = values.length > 0 ? middle(values) : 0;
   const began = over.values((rows) => {
     const ours = rows.streams.filter((row) => row.flow === name);
     return ours.length === 0 ? undefined : ours.filter((row) => row.began === true).length / ours.length;
@@ -87,7 +98,7 @@ function filmWords(name: string, app: Table, count: number, over: Over): Sentenc
   else if (values.length === 0) parts.push("has nothing to play before the end");
   else if (value === 0 && values.every((one) => one === 0)) parts.push(`plays without a gap${fill ? `, after ${fill} of waiting` : ""}`);
   else {
-    const said = over.median(of, shareText);
+    const said = over.told(of, shareText);
     parts.push(clock ? `gets ${said} of its media too late to play` : `stalls for ${said} of the time`);
   }
   if (needs !== undefined && goodput) parts.push(`it needs ${rateText(needs)} and got ${goodput}`);
@@ -101,20 +112,20 @@ function callWords(name: string, app: Table, count: number, over: Over): Sentenc
   const delay = measured("flows", name, "frame_delay_p95_s");
   const froze = measured("flows", name, "freeze_s");
   const parts: string[] = [];
-  const sent = over.mean(measured("flows", name, "send_rate_bps"), rateText);
+  const sent = over.told(measured("flows", name, "send_rate_bps"), rateText);
   const most = bitsPerSecond(app.max_rate);
   if (sent && most !== undefined) parts.push(`sends ${sent} out of a maximum of ${rateText(most)}`);
-  const complete = over.median(measured("flows", name, "complete_share"), shareText);
-  const within = over.median(delay, spanText);
+  const complete = over.told(measured("flows", name, "complete_share"), shareText);
+  const within = over.told(delay, spanText);
   if (!within) parts.push("none of its frames arrives");
   else if (complete) parts.push(`${complete} of its frames arrive, 95 % of these within ${within}`);
   const still = over.values(froze);
-  if (still.some((value) => value > 0)) parts.push(`its picture freezes for ${over.median(froze, spanText)} in all`);
+  if (still.some((value) => value > 0)) parts.push(`its picture freezes for ${over.told(froze, spanText)} in all`);
   else if (still.length > 0 && within) parts.push("its picture never freezes");
   const values = over.values(delay);
-  const value = values.length > 0 ? median(values).mean : 0;
+  const value = values.length > 0 ? middle(values) : 0;
   const sentence: Sentence = { flow: name, text: `${each(count)}${parts.join("; ")}.` };
-  const frozen = still.length > 0 ? median(still).mean : 0;
+  const frozen = still.length > 0 ? middle(still) : 0;
   if (frozen > 0) sentence.hurt = { flow: name, of: froze, value: frozen, show: (s) => `${spanText(s)} frozen` };
   else if (value > CONVERSATION_S) sentence.hurt = { flow: name, of: delay, value, show: (s) => `95 % within ${spanText(s)}` };
   return sentence;
@@ -122,18 +133,18 @@ function callWords(name: string, app: Table, count: number, over: Over): Sentenc
 
 function datagramWords(name: string, kind: string, count: number, over: Over): Sentence {
   const delay = measured("flows", name, "owd_p95_s");
-  const least = over.median(measured("flows", name, "owd_min_s"), spanText);
-  const within = over.median(delay, spanText);
+  const least = over.told(measured("flows", name, "owd_min_s"), spanText);
+  const within = over.told(delay, spanText);
   const lost = over.values(measured("flows", name, "loss_rate"));
-  const rating = over.mean(measured("flows", name, "voice_mos"), (value) => digits(value, 2));
+  const rating = over.told(measured("flows", name, "voice_mos"), (value) => digits(value, 2));
   const parts: string[] = [];
   if (within && least) parts.push(`has a one-way delay of at most ${within} for 95 % of what arrives, ${least} at best`);
-  else parts.push(`gets ${over.mean(measured("flows", name, "goodput_bps"), rateText) ?? "nothing"}`);
-  if (lost.some((share) => share > 0)) parts.push(`${over.median(measured("flows", name, "loss_rate"), shareText)} of its packets are lost`);
+  else parts.push(`gets ${over.told(measured("flows", name, "goodput_bps"), rateText) ?? "nothing"}`);
+  if (lost.some((share) => share > 0)) parts.push(`${over.told(measured("flows", name, "loss_rate"), shareText)} of its packets are lost`);
   else if (lost.length > 0 && within) parts.push("none is lost");
   if (kind === "voice" && rating) parts.push(`its estimated MOS is ${rating} out of 5 (ITU-T G.107)`);
   const values = over.values(delay);
-  const value = values.length > 0 ? median(values).mean : 0;
+  const value = values.length > 0 ? middle(values) : 0;
   const quickest = over.values(measured("flows", name, "owd_min_s"));
   const sentence: Sentence = { flow: name, text: `${each(count)}${parts.join("; ")}.` };
   if (quickest.length > 0 && value > 2 * Math.min(...quickest) && value > 0.02) {
@@ -143,9 +154,9 @@ function datagramWords(name: string, kind: string, count: number, over: Over): S
 }
 
 function bulkWords(name: string, count: number, over: Over): Sentence {
-  const goodput = over.mean(measured("flows", name, "goodput_bps"), rateText) ?? "nothing";
-  const lost = over.median(measured("flows", name, "loss_rate"), shareText);
-  const trip = over.mean(measured("flows", name, "rtt_mean_s"), spanText);
+  const goodput = over.told(measured("flows", name, "goodput_bps"), rateText) ?? "nothing";
+  const lost = over.told(measured("flows", name, "loss_rate"), shareText);
+  const trip = over.told(measured("flows", name, "rtt_mean_s"), spanText);
   const parts = [`gets ${goodput}`];
   if (lost && goodput !== rateText(0)) parts.push(lost === "0 %" ? "loses nothing" : `${lost} of its packets are lost`);
   if (trip) parts.push(`its RTT averages ${trip}`);
@@ -179,10 +190,14 @@ function queueWords(described: Described, runs: Run[], over: Over): Sentence[] {
   const [first] = runs;
   const worst = [...(first?.summary.queues ?? [])].sort((a, b) => Number(b.mean_packets) - Number(a.mean_packets))[0];
   if (!worst) return [];
-  const of = (measure: string) => (rows: Rows) => {
-    const found = (rows as unknown as Run["summary"]).queues.find((row) => row.link === worst.link && row.direction === worst.direction);
-    return typeof found?.[measure] === "number" ? (found[measure] as number) : undefined;
-  };
+  const of = (measure: string): Measured =>
+    Object.assign(
+      (rows: Rows) => {
+        const found = (rows as unknown as Run["summary"]).queues.find((row) => row.link === worst.link && row.direction === worst.direction);
+        return typeof found?.[measure] === "number" ? (found[measure] as number) : undefined;
+      },
+      { measure },
+    );
   const link = ((described.filled.link ?? {}) as Table)[String(worst.link)] as Table | undefined;
   const forward = worst.direction === "forward";
   const back = link?.backward as Table | undefined;
@@ -190,23 +205,20 @@ function queueWords(described: Described, runs: Run[], over: Over): Sentence[] {
   const queue = ((forward ? link : back)?.queue ?? {}) as Table;
   const place = forward ? String(worst.link) : `${worst.link}, ${worst.direction},`;
   const parts: string[] = [];
-  const used = over.mean(of("utilisation"), shareText);
+  const used = over.told(of("utilisation"), shareText);
   if (rate !== undefined) {
-    const held = over.mean((rows) => {
-      const size = of("mean_bytes")(rows);
-      return size === undefined ? undefined : (size * 8) / rate;
-    }, spanText);
+    const held = over.told(of("mean_bytes"), (size) => spanText((size * 8) / rate));
     const full = bufferSeconds(queue.limit, rate);
     parts.push(`the queue of ${place} holds ${held} of traffic on average${full === undefined ? "" : `, ${spanText(full)} when full`}`);
-  } else parts.push(`the queue of ${place} holds ${over.mean(of("mean_packets"), (value) => `${digits(value)} packets`)} on average`);
+  } else parts.push(`the queue of ${place} holds ${over.told(of("mean_packets"), (value) => `${digits(value)} packets`)} on average`);
   if (used) parts.push(`link utilisation is ${used}`);
   const text = `${parts.join("; ")}.`;
   return [{ flow: undefined, text: text.charAt(0).toUpperCase() + text.slice(1) }];
 }
 
 /** All sentences: of the flows by their names, then how they share, and of the longest queue. */
-export function wordsOf(described: Described, runs: Run[]): Sentence[] {
-  const over = new Over(runs);
+export function wordsOf(described: Described, runs: Run[], measures: Measures): Sentence[] {
+  const over = new Over(runs, measures);
   const flows = Object.entries(described.filled.flow as Table) as [string, Table][];
   const greedy: { name: string; many: boolean; ends: string }[] = [];
   const sentences = flows.map(([name, flow]) => {

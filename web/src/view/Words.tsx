@@ -2,8 +2,8 @@
 import { useState } from "preact/hooks";
 import type { Row } from "../core/protocol.ts";
 import { digits, rateText, shareText, spanText } from "../model/quantities.ts";
-import { reasons, sentences, shown } from "../model/state.ts";
-import { median, interval } from "../model/statistics.ts";
+import { isEndless, said, summary } from "../model/intervals.ts";
+import { measures, reasons, sentences, shown } from "../model/state.ts";
 import { save } from "../model/export.ts";
 import { colourOf } from "./theme.ts";
 
@@ -12,20 +12,18 @@ interface Column {
   measure: string;
   table: "flows" | "streams";
   show(value: number): string;
-  /** What rare events make has no interval of its mean (docs/measures.md). */
-  rare?: true;
 }
 
 const COLUMNS: Column[] = [
   { title: "goodput", measure: "goodput_bps", table: "flows", show: rateText },
-  { title: "loss", measure: "loss_rate", table: "flows", show: shareText, rare: true },
+  { title: "loss", measure: "loss_rate", table: "flows", show: shareText },
   { title: "RTT", measure: "rtt_mean_s", table: "flows", show: spanText },
-  { title: "RTT 95 %", measure: "rtt_p95_s", table: "flows", show: spanText, rare: true },
-  { title: "one-way 95 %", measure: "owd_p95_s", table: "flows", show: spanText, rare: true },
+  { title: "RTT 95 %", measure: "rtt_p95_s", table: "flows", show: spanText },
+  { title: "one-way 95 %", measure: "owd_p95_s", table: "flows", show: spanText },
   { title: "window", measure: "cwnd_mean_packets", table: "flows", show: (value) => digits(value) },
-  { title: "late", measure: "late_share", table: "streams", show: shareText, rare: true },
-  { title: "frames 95 %", measure: "frame_delay_p95_s", table: "flows", show: spanText, rare: true },
-  { title: "frozen", measure: "freeze_s", table: "flows", show: spanText, rare: true },
+  { title: "late", measure: "late_share", table: "streams", show: shareText },
+  { title: "frames 95 %", measure: "frame_delay_p95_s", table: "flows", show: spanText },
+  { title: "frozen", measure: "freeze_s", table: "flows", show: spanText },
 ];
 
 function valueIn(rows: Row[], flow: Row, measure: string): number | undefined {
@@ -34,16 +32,10 @@ function valueIn(rows: Row[], flow: Row, measure: string): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-/** A cell: the value of one run; of several the mean and half its interval, or the median and its interval. */
-function cellOf(values: number[], column: Column): string {
+/** A cell: the value of one run; of several what the command line's tables have (docs/measures.md, "Over several runs"). */
+function cellOf(values: number[], column: Column, endless: boolean): string {
   if (values.length === 0) return "";
-  if (values.length === 1) return column.show(values[0] as number);
-  if (!column.rare) {
-    const { mean, high } = interval(values);
-    return `${column.show(mean)} ± ${column.show(high - mean)}`;
-  }
-  const { mean, low, high } = median(values);
-  return Number.isNaN(low) ? `${column.show(mean)}, no interval` : `${column.show(mean)} [${column.show(low)} to ${column.show(high)}]`;
+  return said(summary(column.measure, values, endless, measures.value[column.measure]), column.show);
 }
 
 const MOST_ROWS = 12;
@@ -53,12 +45,14 @@ function Numbers() {
   const now = shown.value;
   if (!now) return null;
   const flows = now.runs[0]?.summary.flows ?? [];
-  const cells = flows.map((flow) =>
-    COLUMNS.map((column) => {
+  const everywhere = now.runs.flatMap((run) => run.summary.flows);
+  const cells = flows.map((flow) => {
+    const endless = isEndless(everywhere.filter((row) => row.flow === flow.flow));
+    return COLUMNS.map((column) => {
       const values = now.runs.map((run) => valueIn(run.summary[column.table], flow, column.measure));
-      return cellOf(values.filter((value): value is number => value !== undefined), column);
-    }),
-  );
+      return cellOf(values.filter((value): value is number => value !== undefined), column, endless);
+    });
+  });
   const used = COLUMNS.map((_, index) => cells.some((row) => row[index] !== ""));
   const many = new Set(flows.map((flow) => flow.flow)).size < flows.length;
   return (
@@ -128,7 +122,7 @@ export function Measures() {
       <Numbers />
       <p class="quiet">
         {several
-          ? `${runs.length} seeds from ${runs[0]?.seed}: means ± half of their 95 % interval; for rare events, medians [and their intervals]. Curves: the mean and, shaded, its 95 % interval.`
+          ? `${runs.length} seeds from ${runs[0]?.seed}: means ± half of their 95 % interval, from ten seeds on and where it holds; else medians [and their intervals], from six on, or how many runs differ. Curves: the mean and, from ten seeds on, shaded, its 95 % interval.`
           : `One run, seed ${runs[0]?.seed}: one run cannot tell an effect from chance. Choose more runs for intervals.`}{" "}
         Measured from {spanText(described.warmup_s)} to {spanText(runs[0]?.summary.end_s ?? described.duration_s)}; curves sampled every {spanText(now.every_s)}
         {now.thinned ? ", less often than usual, so that this many flows fit in memory" : ""}.{" "}

@@ -61,16 +61,20 @@ test("a window is not drawn after its flow's last packet", () => {
   expect([...(of(panels, "window").lines[0]?.y ?? [])]).toEqual([Number.NaN, 1, 2, Number.NaN, Number.NaN]);
 });
 
-test("a flow has one colour in all panels, and several seeds one line with a band", () => {
+test("a flow has one colour in all panels, and several seeds one line, from ten on with a band", () => {
   const window = (flow: string, at: number) => series("cwnd", flow, 0, { time_s: [1, 2], cwnd_packets: [at, at + 2], srtt_s: [1, 1] });
-  const seeds = [2, 4].map((at) => run([["a", 0], ["b", 0]], [rates("a", [1, 1]), rates("b", [1, 1, 1, 1, 1, 1, 1, 1]), window("b", at)]));
-  const panels = drawn(described(LINK, { a: {}, b: {} }), seeds, 1);
+  const seeds = (windows: number[]) =>
+    windows.map((at) => run([["a", 0], ["b", 0]], [rates("a", [1, 1]), rates("b", [1, 1, 1, 1, 1, 1, 1, 1]), window("b", at)]));
+  const panels = drawn(described(LINK, { a: {}, b: {} }), seeds([2, 4]), 1);
   const [line] = of(panels, "window").lines;
   expect(of(panels, "rate").lines.map(({ label, colour }) => [label, colour])).toEqual([["a", 0], ["b", 1]]);
   expect(line?.colour).toBe(1);
   expect([...(line?.y ?? [])]).toEqual([Number.NaN, 3, 5]);
-  // the mean of 2 and 4, and t(1) = 12.706 times its error; not below zero
-  expect([line?.low?.[1], line?.high?.[1]]).toEqual([0, expect.closeTo(3 + 12.706, 3)]);
+  expect([line?.low?.[1], line?.high?.[1]]).toEqual([Number.NaN, Number.NaN]);
+  // the mean of nine 0 and one 10, and Hall's longer side, cut at zero
+  const [banded] = of(drawn(described(LINK, { a: {}, b: {} }), seeds([0, 0, 0, 0, 0, 0, 0, 0, 0, 10]), 1), "window").lines;
+  expect([banded?.y?.[1], banded?.low?.[1]]).toEqual([1, 0]);
+  expect(banded?.high?.[1]).toBeGreaterThan(1 + 2.262);
 });
 
 test("what is delivered at once leaves the plot above the fastest link, whichever that is", () => {

@@ -25,7 +25,7 @@ const run = (flows: Row[], streams: Row[] = [], queues: Row[] = []): Run => ({
   summary: { name: "x", seed: 1, duration_s: 60, warmup_s: 0, end_s: 60, measured_s: 60, engine: {}, flows, streams, queues, groups: [] },
 });
 
-const said = (flow: Table, runs: Run[], link: Table = {}) => wordsOf(described(flow, link), runs).map((sentence) => sentence.text);
+const said = (flow: Table, runs: Run[], link: Table = {}) => wordsOf(described(flow, link), runs, {}).map((sentence) => sentence.text);
 const ftp = (goodput_bps: number, more: Row = {}): Row => ({ flow: "a", goodput_bps, loss_rate: 0, ...more });
 
 test("of a flow that got nothing is not said that it lost nothing", () => {
