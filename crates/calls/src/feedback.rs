@@ -5,7 +5,7 @@ use paceline_control::{Fate, PacketResult, SentPacket};
 use paceline_flow::rtp::{Feedback, ReferenceClock, SentLog};
 use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::Ssrc;
-use paceline_packet::wire::rtcp::decode_logged;
+use paceline_packet::wire::rtcp::decode;
 use paceline_sim::Series;
 use paceline_units::{Size, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -37,7 +37,7 @@ impl Reports {
     pub fn of(log: &CallLog) -> Reports {
         let mut found = Reports { packets: Vec::with_capacity(log.rtcp.len()), unread: 0 };
         for packet in &log.rtcp {
-            match decode_logged(&packet.bytes) {
+            match decode(&packet.bytes) {
                 Ok(compound) => found.packets.push((packet.at, packet.way, packet.bytes.len(), compound)),
                 Err(_) => found.unread += 1,
             }

@@ -26,7 +26,8 @@ pub struct Compound {
     /// A block for each source received since the last report. The first packet holds 31; the rest go into further
     /// receiver reports.
     pub reports: Vec<ReportBlock>,
-    /// The canonical name, which every compound packet carries (SDES CNAME, section 6.5.1): at most 255 bytes.
+    /// The canonical name, which every compound packet carries (SDES CNAME, section 6.5.1): at most 255 bytes. Empty in
+    /// one that was read without it.
     pub cname: Arc<str>,
     /// Application-defined packets (APP, section 6.7).
     pub apps: Vec<App>,
@@ -293,6 +294,13 @@ impl ArrivalOffset {
 }
 
 impl Compound {
+    /// Whether it has no CNAME although it is not of reduced size, against RFC 3550 section 6.1. Its reports and feedback
+    /// are as valid as others'.
+    #[must_use]
+    pub fn lacks_cname(&self) -> bool {
+        !self.reduced && self.cname.is_empty()
+    }
+
     /// Bytes of the compound packet as encoded, without UDP and IP headers.
     #[must_use]
     pub fn wire_len(&self) -> usize {

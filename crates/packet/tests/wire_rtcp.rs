@@ -90,10 +90,6 @@ fn the_rules_of_a_compound_packet() {
     assert_eq!(both(&[&feedback, &CNAME]), Err(DecodeError::Beside(202)));
     assert_eq!(decode(&[0x83, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0]), Err(DecodeError::Nothing), "TMMBR");
     assert_eq!(decode(&[0x81, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0]), Err(DecodeError::Content(205)), "an empty NACK");
-    assert_eq!(both(&[&RR]), Err(DecodeError::NoCname));
-    // the CNAME of another source
-    let other = [0x81, 202, 0, 2, 0, 0, 0, 2, 1, 1, b'a', 0];
-    assert_eq!(both(&[&RR, &other]), Err(DecodeError::NoCname));
     let mut wrong = [&RR[..], &CNAME].concat();
     wrong[8] = 0x41;
     assert_eq!(decode(&wrong), Err(DecodeError::Version(1)), "in any packet");
@@ -118,6 +114,22 @@ fn the_rules_of_a_compound_packet() {
     assert_eq!(both(&[&RR, &CNAME, &many]), Err(DecodeError::Arrivals(16_385)));
     let short = [0x8b, 205, 0, 4, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0];
     assert_eq!(both(&[&RR, &CNAME, &short]), Err(DecodeError::Content(205)));
+}
+
+/// Section 6.1 requires a CNAME; what others leave it out of counts all the same.
+#[test]
+fn a_compound_packet_without_a_cname_is_read_and_known() {
+    let feedback = [0x8b, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0];
+    // the CNAME of another source, and an empty one
+    let (other, empty) = ([0x81, 202, 0, 2, 0, 0, 0, 2, 1, 1, b'a', 0], [0x81, 202, 0, 2, 0, 0, 0, 1, 1, 0, 0, 0]);
+    for sdes in [&[][..], &other, &empty, &[0x80, 202, 0, 0]] {
+        let compound = decode(&[&RR, sdes, &feedback].concat()).unwrap();
+        assert!(compound.lacks_cname(), "{sdes:?}");
+        let arrivals = Some(ArrivalFeedback { reported: NtpMiddle(0), streams: vec![] });
+        assert_eq!(compound, Compound { arrivals, ..plain(1, "") });
+    }
+    assert!(!decode(&[&RR[..], &CNAME].concat()).unwrap().lacks_cname());
+    assert!(!decode(&feedback).unwrap().lacks_cname(), "of reduced size");
 }
 
 #[test]
@@ -396,7 +408,9 @@ proptest! {
         let bytes = encoded(&whole);
         let cut = cut.index(bytes.len());
         if let Ok(less) = decode(&bytes[..cut]) {
-            prop_assert!(less != whole && less.ssrc == whole.ssrc && less.cname == whole.cname);
+            // an empty CNAME reads as none
+            prop_assert!(less != whole || whole.lacks_cname());
+            prop_assert!(less.ssrc == whole.ssrc && (less.cname == whole.cname || less.lacks_cname()));
         }
     }
 

@@ -180,6 +180,9 @@ def report(results: Results, *, as_json: bool) -> None:
         if not flow["well"]:
             said = f"sender: {flow['sender_ended'] or 'unknown'}; receiver: {flow['receiver_ended'] or 'unknown'}"
             layout.say(console, f"\n{flow['flow']}[{flow['instance']}] did not end well. {said}.")
+        if count := (flow.get("reported") or {}).get("without_cname"):
+            said = f"{count} of the receiver's reports had no CNAME (RFC 3550 section 6.1), and were read"
+            layout.say(console, f"\n{flow['flow']}[{flow['instance']}]: {said}.")
     for said in cut_logs(notes):
         layout.say(console, f"\n{said}")
     state = notes["host"]

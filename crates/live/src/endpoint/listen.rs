@@ -143,6 +143,8 @@ struct Listening {
     begin: Time,
     other_packets: u64,
     garbage: u64,
+    /// Compound RTCP packets of the senders without the CNAME that RFC 3550 section 6.1 requires.
+    without_cname: u64,
     out: Reports,
     /// When the next row of the recordings is due.
     row: Time,
@@ -181,6 +183,7 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
         begin: Time::ZERO,
         other_packets: 0,
         garbage: 0,
+        without_cname: 0,
         out: Reports::default(),
         row: Time::NEVER,
     };
@@ -364,6 +367,7 @@ impl Listening {
             self.other_packets += 1;
             return;
         };
+        self.without_cname += u64::from(compound.lacks_cname());
         sender.control = Some((from, shared));
         let size = wire(from, bytes);
         sender.listener.on_rtcp(time, size, &compound);

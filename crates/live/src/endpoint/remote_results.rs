@@ -171,7 +171,7 @@ mod tests {
         half.tables[0].columns[1].1.0[0] = f64::NAN;
         half.late = Some((0.1, 0.2, 3));
         half.row = FlowRow { cc: "tfrc".to_owned(), packets_sent: Some(7), ..FlowRow::default() };
-        half.reported = Some(Reported { reports: 1, expected: 2, lost: -1, jitter_s: Some(0.1) });
+        half.reported = Some(Reported { reports: 1, expected: 2, lost: -1, jitter_s: Some(0.1), without_cname: 0 });
         let said = |half: &Half| serde_json::to_string(half).unwrap();
         assert_eq!(said(&checked(half.clone())), said(&half));
     }

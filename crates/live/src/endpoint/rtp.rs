@@ -233,7 +233,7 @@ mod tests {
         assert_eq!((unknown.packets_delivered, unknown.packets_lost, unknown.loss_rate), (None, None, None));
         assert!(unknown.goodput_bps.is_nan() && unknown.throughput_bps.is_none() && unknown.bytes_delivered.is_none());
         assert_eq!((unknown.ended.as_deref(), unknown.active_s), (Some(End::NoReports.to_string().as_str()), 16.0));
-        let reported = |lost| Some(Reported { reports: 3, expected: 80, lost, jitter_s: None });
+        let reported = |lost| Some(Reported { reports: 3, expected: 80, lost, jitter_s: None, without_cname: 0 });
         let known = row(reported(20));
         assert_eq!((known.packets_delivered, known.packets_lost, known.loss_rate), (Some(60), Some(20), Some(0.25)));
         // GStreamer counts the packet twice that makes it accept the stream

@@ -58,6 +58,9 @@ pub struct Reported {
     pub lost: i64,
     /// Interarrival jitter in seconds, according to that report.
     pub jitter_s: Option<f64>,
+    /// Compound packets with news of the stream that lack the CNAME of RFC 3550 section 6.1; they are read all the same.
+    #[serde(default)]
+    pub without_cname: u64,
 }
 
 /// Meaning of a datagram from the receiver.
@@ -127,6 +130,7 @@ impl Reports {
         let news = self.takes_arrivals(compound, ssrc, first) || reported;
         if news {
             self.reporter = Some(compound.ssrc);
+            self.reported.without_cname += u64::from(compound.lacks_cname());
         }
         let leaves = compound.bye.as_ref().is_some_and(|bye| bye.sources.contains(&compound.ssrc));
         if leaves && self.reporter == Some(compound.ssrc) {
@@ -173,6 +177,7 @@ impl Reports {
             expected,
             lost: i64::from(block.cumulative_lost),
             jitter_s: Some(f64::from(block.jitter) / RtpData::CLOCK_HZ as f64),
+            ..self.reported
         };
         true
     }

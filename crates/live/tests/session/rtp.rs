@@ -348,6 +348,25 @@ fn the_receiver_may_leave_and_nobody_else_for_it() {
     assert_eq!(sender.session.state(), State::Running);
 }
 
+/// RFC 3550 section 6.1 requires a CNAME, but a receiver that leaves it out is heard, and the reports are counted.
+#[test]
+fn reports_without_a_cname_count() {
+    let mut sender = Sender::new(&LDA);
+    for second in 2..20 {
+        sender.until(f64::from(second));
+        let mut bytes = Vec::new();
+        rtcp::encode(&Compound { reports: vec![sender.block(0, 0)], ..empty() }, &mut bytes).unwrap();
+        bytes.truncate(8 + 24); // the report alone
+        let now = sender.now + Span::from_millis(20);
+        sender.give(now, Input::Datagram(&bytes, EcnBits::NotEct));
+    }
+    assert_eq!(sender.session.state(), State::Running);
+    let Session::Sender(session) = &sender.session else { unreachable!() };
+    let reported = session.reported().unwrap();
+    assert_eq!((reported.reports, reported.without_cname), (18, 18));
+    assert_eq!(session.counts().garbage, 0);
+}
+
 #[test]
 fn messages_of_our_agreement_mean_nothing() {
     let mut sender = agreed();

@@ -11,7 +11,7 @@
 mod read;
 mod twcc;
 
-pub use read::{decode, decode_logged};
+pub use read::decode;
 pub(crate) use twcc::len as transport_len;
 
 use crate::rtcp::{
@@ -124,8 +124,6 @@ pub enum DecodeError {
     Padding,
     /// A packet of this type is too short for its content.
     Content(u8),
-    /// There is no CNAME of the reporting participant (section 6.1).
-    NoCname,
     /// A text is not UTF-8 (section 6.5).
     Text,
     /// A second packet of this type, which may occur once per participant.
@@ -149,7 +147,6 @@ impl core::fmt::Display for DecodeError {
             DecodeError::Nothing => f.write_str("of reduced size, without feedback that is known"),
             DecodeError::Padding => f.write_str("its padding is not the last packet's, or has a wrong length"),
             DecodeError::Content(kind) => write!(f, "a packet of type {kind} is too short for what it announces"),
-            DecodeError::NoCname => f.write_str("there is no CNAME of who reports"),
             DecodeError::Text => f.write_str("a text is not UTF-8"),
             DecodeError::Twice(kind) => write!(f, "two packets of type {kind} of one participant"),
             DecodeError::Arrivals(n) => {

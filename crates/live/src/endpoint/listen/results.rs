@@ -47,6 +47,10 @@ impl Listening {
             let host = self.chosen.map_or_else(String::new, |host| format!(" to {host}"));
             notes.push(format!("{unsent} packets of RTCP could not be sent{host}"));
         }
+        if self.without_cname > 0 {
+            let count = self.without_cname;
+            notes.push(format!("{count} packets of RTCP lacked a CNAME (RFC 3550 section 6.1), and were read"));
+        }
         let (others, garbage) = (self.other_packets, self.garbage);
         if others + garbage > 0 {
             notes.push(format!("Left out: {others} packets of others, {garbage} that are neither RTP nor RTCP"));

@@ -22,29 +22,13 @@ struct Packet<'a> {
 }
 
 /// Reads a compound packet, after the checks of RFC 3550 appendix A.2: version 2 throughout, a report first, padding
-/// only at the end, lengths that add up to the datagram's. Feedback may be alone (RFC 5506 section 4.1).
+/// only at the end, lengths that add up to the datagram's. Feedback may be alone (RFC 5506 section 4.1). Section 6.1
+/// requires the sender's CNAME, but others leave it out, and libwebrtc's event logs omit SDES: then it is empty, and
+/// [`Compound::lacks_cname`] says so.
 ///
 /// # Errors
 /// [`DecodeError`]; a compound packet with an error is discarded as a whole.
 pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
-    let (compound, cname) = read(bytes)?;
-    if !compound.reduced && cname.is_none() {
-        return Err(DecodeError::NoCname);
-    }
-    Ok(Compound { cname: cname.unwrap_or_default(), ..compound })
-}
-
-/// As [`decode`], for a packet from a log: libwebrtc's event logs omit SDES. Without a CNAME it is empty.
-///
-/// # Errors
-/// [`DecodeError`], except [`DecodeError::NoCname`].
-pub fn decode_logged(bytes: &[u8]) -> Result<Compound, DecodeError> {
-    let (compound, cname) = read(bytes)?;
-    Ok(Compound { cname: cname.unwrap_or_default(), ..compound })
-}
-
-/// The compound packet without its CNAME, and the CNAME.
-fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
     let mut rest = Bytes(bytes);
     let first = next(&mut rest)?;
     if !matches!(first.kind, SR | RR | RTPFB | PSFB) {
@@ -65,7 +49,7 @@ fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
         bye: None,
         reduced: matches!(first.kind, RTPFB | PSFB),
     };
-    let (mut cname, mut statuses) = (None, TransportFeedback::MAX);
+    let mut statuses = TransportFeedback::MAX;
     let mut packet = first;
     loop {
         let kind = packet.kind;
@@ -75,7 +59,7 @@ fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
             SR | RR => report(&mut compound, packet).ok_or(short)??,
             SDES => {
                 if let Some(name) = name_of(ssrc, packet).ok_or(short)? {
-                    cname = Some(text(name)?);
+                    compound.cname = text(name)?;
                 }
             }
             BYE => {
@@ -118,7 +102,7 @@ fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
     if compound.reduced && !has_feedback(&compound) {
         return Err(DecodeError::Nothing);
     }
-    Ok((compound, cname))
+    Ok(compound)
 }
 
 /// The next packet of the compound.
