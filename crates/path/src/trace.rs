@@ -4,6 +4,7 @@
 //! The line formats skip blank lines and everything after a `#`. Reading takes one pass, and memory proportional to the
 //! number of lines.
 
+mod dates;
 mod published;
 
 pub use published::{Recorded, Step, parse_recorded};
@@ -132,7 +133,10 @@ pub enum Trace {
 /// # Errors
 /// [`TraceError`].
 pub fn read(text: &str, format: Option<Format>) -> Result<Trace, TraceError> {
-    match format.or_else(|| Format::of(text)).ok_or(TraceError::Unknown)? {
+    let Some(format) = format.or_else(|| Format::of(text)) else {
+        return Err(published::without_header(text).unwrap_or(TraceError::Unknown));
+    };
+    match format {
         Format::Mahimahi => parse_mahimahi(text).map(Trace::Opportunities),
         Format::SecondsMbit => {
             let schedule = parse_seconds_mbit(text, AtEnd::Hold)?;

@@ -1,10 +1,11 @@
 //! Rate traces in common published formats: tables with a header (CSV), JSON, and iperf3's output.
 //!
 //! Columns are recognized by their names, which include a unit: `time_s`, `duration_ms`, `bandwidth_kbps`, "Throughput
-//! (Mbit/s)". This covers the traces of player simulators (Sabre: `duration_ms`, `bandwidth_kbps`, `latency_ms`) and
+//! (Mbit/s)". Times may be dates as text (ISO 8601). This covers the traces of player simulators (Sabre: `duration_ms`, `bandwidth_kbps`, `latency_ms`) and
 //! phone logs. Start with [`parse_recorded`].
 
 use super::AtEnd;
+use super::dates::Date;
 use super::{Format, MAX_LINES, MAX_TIME, TraceError};
 use crate::Schedule;
 use paceline_units::{Rate, Span, Time};
@@ -67,11 +68,23 @@ pub(super) fn other_units(text: &str) -> Option<usize> {
     })
 }
 
+/// The error for a table whose first line is numbers, not names; `None`: it is no table.
+pub(super) fn without_header(text: &str) -> Option<TraceError> {
+    let (line, first) = super::lines(text).next()?.ok()?;
+    let columns = first.split([',', ';', '\t']).map(|field| field.trim().parse::<f64>()).collect::<Vec<_>>();
+    (columns.len() > 1 && columns.iter().all(Result::is_ok)).then(|| TraceError::Line {
+        line,
+        expected: "expected a header before the numbers, which names columns and units: time_s,rate_mbps".to_owned(),
+    })
+}
+
 /// The steps so far.
 #[derive(Default)]
 struct Rows {
     steps: Vec<Step>,
     first: Option<f64>,
+    /// The first date, if times are dates.
+    date: Option<Date>,
     /// The end of the last row, if known.
     end: Option<f64>,
 }
@@ -121,6 +134,15 @@ impl Rows {
         Ok(())
     }
 
+    /// The seconds from the first date to this one.
+    fn since(&mut self, date: Date) -> Result<f64, String> {
+        if self.date.is_none() && self.first.is_some() {
+            return Err("expected a number as a time, as in the rows before".to_owned());
+        }
+        let since = date.since(*self.date.get_or_insert(date));
+        since.ok_or_else(|| "expected a time zone in all dates, or in none".to_owned())
+    }
+
     fn finish(self) -> Result<Recorded, TraceError> {
         let lasts = match (&self.steps[..], self.end.zip(self.first)) {
             ([], _) => return Err(crate::RateError::Empty.into()),
@@ -155,6 +177,8 @@ struct Columns {
 const RATES: [&str; 9] =
     ["bandwidth", "throughput", "bitrate", "rate", "goodput", "capacity", "speed", "datarate", "thrpt"];
 const TIMES: [&str; 8] = ["time", "timestamp", "seconds", "elapsed", "start", "t", "sec", "milliseconds"];
+/// Names of columns whose times are dates; others with times come first.
+const DATES: [&str; 3] = ["date", "datetime", "date/time"];
 const DURATIONS: [&str; 3] = ["duration", "lasts", "dur"];
 const LATENCIES: [&str; 4] = ["latency", "delay", "rtt", "ping"];
 
@@ -191,7 +215,8 @@ fn time_unit(word: &str) -> Option<f64> {
 
 impl Columns {
     fn of(names: &[&str]) -> Result<Columns, String> {
-        let (mut time, mut duration, mut latency, mut rates, mut bare) = (None, None, None, Vec::new(), None);
+        let (mut time, mut date, mut duration, mut latency) = (None, None, None, None);
+        let (mut rates, mut bare) = (Vec::new(), None);
         for (at, name) in names.iter().enumerate() {
             let small = name.to_ascii_lowercase();
             let words_of = |name| {
@@ -209,6 +234,8 @@ impl Columns {
                 duration = duration.or(Some((at, seconds.unwrap_or(1.0))));
             } else if is(&TIMES) || words.len() == 1 && seconds.is_some() {
                 time = time.or(Some((at, seconds.unwrap_or(1.0))));
+            } else if is(&DATES) {
+                date = date.or(Some((at, 1.0)));
             } else if is(&RATES) {
                 bare = bare.or(Some(*name));
             }
@@ -218,7 +245,8 @@ impl Columns {
             ([rate], _) => *rate,
             ([], Some(name)) => {
                 return Err(format!(
-                    "column `{}` has no unit: its name must end with _bps, _kbps, _mbps or _gbps",
+                    "column `{0}` has no unit: its name must end with _bps, _kbps, _mbps or _gbps; \
+                     write {0}_mbps if it is Mbit/s",
                     shown(name)
                 ));
             }
@@ -231,19 +259,31 @@ impl Columns {
                 return Err(format!("`{one}` and `{other}` are both rates: leave one column"));
             }
         };
+        let time = time.or(date.filter(|_| duration.is_none()));
         if time.is_none() && duration.is_none() {
             return Err("expected a column with times: time_s, time_ms, duration_s or duration_ms".to_owned());
         }
         Ok(Columns { time, duration, rate, latency })
     }
 
-    /// Adds a row; `value` returns the number in a column.
-    fn row(&self, rows: &mut Rows, value: impl Fn(usize) -> Result<f64, String>) -> Result<(), String> {
+    /// Adds a row; `value` returns the number in a column, `text` its text if it has one.
+    fn row<'a>(
+        &self,
+        rows: &mut Rows,
+        value: impl Fn(usize) -> Result<f64, String>,
+        text: impl Fn(usize) -> Option<&'a str>,
+    ) -> Result<(), String> {
         let of =
             |column: Option<(usize, f64)>| column.map(|(at, scale)| value(at).map(|value| value * scale)).transpose();
         // an invalid latency counts as missing
         let latency = of(self.latency).unwrap_or(None);
-        rows.push(of(self.time)?, of(self.duration)?, value(self.rate.0)? * self.rate.1, latency)
+        let at = match self.time.map(|(at, _)| text(at).and_then(Date::of)) {
+            Some(Some(date)) => Some(rows.since(date)?),
+            _ if rows.date.is_some() => return Err("expected a date, as in the rows before".to_owned()),
+            _ => of(self.time)
+                .map_err(|expected| format!("{expected}, or a date with a time of day: 2026-01-31T12:00:00.5Z"))?,
+        };
+        rows.push(at, of(self.duration)?, value(self.rate.0)? * self.rate.1, latency)
     }
 }
 
@@ -273,7 +313,7 @@ fn of_table(text: &str) -> Result<Recorded, TraceError> {
             let value = fields.get(at).and_then(|field| field.parse::<f64>().ok()).filter(|value| value.is_finite());
             value.ok_or_else(|| format!("expected a number in column {}", at + 1))
         };
-        columns.row(&mut rows, value).map_err(fail)?;
+        columns.row(&mut rows, value, |at| fields.get(at).map(AsRef::as_ref)).map_err(fail)?;
     }
     rows.finish()
 }
@@ -328,7 +368,8 @@ fn of_json(text: &str) -> Result<Recorded, TraceError> {
             let value = entry.get(names[at]).and_then(Value::as_f64);
             value.ok_or_else(|| format!("expected a number as `{}`", names[at].chars().take(40).collect::<String>()))
         };
-        columns.row(&mut rows, value).map_err(fail(number))?;
+        let text = |at: usize| entry.get(names[at]).and_then(Value::as_str);
+        columns.row(&mut rows, value, text).map_err(fail(number))?;
     }
     rows.finish()
 }
@@ -441,6 +482,27 @@ mod tests {
     }
 
     #[test]
+    fn times_may_be_dates() {
+        let all = Ok((vec![(0, 1_500_000), (500, 0), (2000, 2_000_000)], 3500));
+        for text in [
+            "time,rate_kbps\n2026-01-31T12:00:00Z,1500\n2026-01-31T12:00:00.5Z,0\n2026-01-31T12:00:02Z,2000\n",
+            "Timestamp (ms);Throughput [Mbit/s]\n2026-01-31 23:59:59+0100;1.5\n2026-01-31 23:59:59,5+0100;0\n\
+             \"2026-01-31T23:00:01Z\";2\n",
+            "kbps,date\n1500,20260131T235959\n0,20260131T235959.5\n2000,20260201T000001\n",
+            "[{\"datetime\": \"2026-01-31 12:00:00\", \"kbps\": 1500}, {\"datetime\": \"2026-01-31 12:00:00.500\", \
+             \"kbps\": 0}, {\"datetime\": \"2026-01-31 12:00:02\", \"kbps\": 2000}]",
+        ] {
+            assert_eq!(read(text), all, "{text}");
+        }
+        // other columns with times come before one of dates
+        for name in ["time_s", "duration_s"] {
+            let text = format!("date,{name},kbps\nyesterday,0.5,1500\ntoday,1,0\n");
+            let lasts = if name == "time_s" { 1000 } else { 1500 };
+            assert_eq!(read(&text), Ok((vec![(0, 1_500_000), (500, 0)], lasts)));
+        }
+    }
+
+    #[test]
     fn iperf3_tells_intervals() {
         let tcp = "Connecting to host 10.0.0.1, port 5201\n[  5] local 10.0.0.2 port 1 connected to 10.0.0.1 port 5201\n\
             [ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n\
@@ -471,6 +533,13 @@ mod tests {
     fn what_is_wrong_is_told_with_its_place() {
         for (text, said) in [
             ("time,rate\n0,1\n", "line 1: column `rate` has no unit: its name must end with _bps, _kbps"),
+            ("time,rate\n0,1\n", "write rate_mbps if it is Mbit/s"),
+            ("date,kbps\n2026-01-31,1\n", "line 2: expected a number in column 1, or a date with a time of day"),
+            ("t,kbps\n31.01.2026 12:00,1\n", "line 2: expected a number in column 1, or a date with a time of day"),
+            ("t,kbps\n2026-01-31 12:00,1\n7,1\n", "line 3: expected a date, as in the rows before"),
+            ("t,kbps\n7,1\n2026-01-31 12:00,1\n", "line 3: expected a number as a time, as in the rows before"),
+            ("t,kbps\n2026-01-31 12:00,1\n2026-01-31 12:01Z,1\n", "line 3: expected a time zone in all dates, or"),
+            ("t,kbps\n2026-01-31 12:00,1\n2026-01-31 11:00,1\n", "line 3: expected a time that is not before"),
             ("time,cell\n0,1\n", "line 1: expected a column with a rate"),
             ("cell,kbps\n0,1\n", "line 1: expected a column with times: time_s"),
             ("t,down_kbps,up_kbps\n0,1,2\n", "line 1: `down_kbps` and `up_kbps` are both rates"),
@@ -511,5 +580,17 @@ mod tests {
         let text = "# of a train\n# time_ms rate_kbps\n0 500\n1000 600\n";
         let said = crate::trace::read(text, None).unwrap_err().to_string();
         assert!(said.starts_with("line 2: the comment names other units than seconds and Mbit/s"), "{said}");
+    }
+
+    #[test]
+    fn numbers_without_a_header_are_no_table() {
+        for (text, expected) in [
+            ("0,5\n1,6\n", "line 1: expected a header before the numbers, which names columns and units"),
+            ("# of a train\n0; 5\n", "line 2: expected a header before the numbers"),
+            ("0 5 6\n", "it is no trace that is read"),
+        ] {
+            let said = crate::trace::read(text, None).unwrap_err().to_string();
+            assert!(said.starts_with(expected), "{said}");
+        }
     }
 }
