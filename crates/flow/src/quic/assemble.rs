@@ -29,11 +29,11 @@ struct Contents {
 impl Connection {
     /// Sends all packets that may be sent.
     pub(super) fn pump(&mut self, now: Time, out: &mut impl Transmit) {
-        self.resumes = Time::NEVER;
+        self.timers.resumes = Time::NEVER;
         if self.is_plain() {
             self.pump_stream(now, out);
         } else if matches!(self.phase, Phase::Idle | Phase::Closed) {
-            if core::mem::take(&mut self.resend_close) {
+            if core::mem::take(&mut self.closing.resend_close) {
                 self.say_close(now, out);
             }
             return;
@@ -46,19 +46,19 @@ impl Connection {
     /// Whether only stream data is to be sent.
     #[inline]
     fn is_plain(&self) -> bool {
-        let quiet = !self.received.is_wanted() && self.control.is_empty() && self.datagrams.is_empty();
+        let quiet = !self.received.is_wanted() && self.control.is_empty() && self.datagrams.waiting.is_empty();
         quiet
-            && self.probes == 0
+            && self.loss.probes == 0
             && !self.is_restart_unconfirmed()
             && self.is_steady()
-            && self.violation.is_none()
-            && !self.crypto.is_ready()
+            && self.closing.violation.is_none()
+            && !self.handshake.crypto.is_ready()
     }
 
     /// Whether the handshake is complete and the connection is not about to end.
     #[inline]
     fn is_steady(&self) -> bool {
-        self.phase == Phase::Established && self.unvalidated.is_none() && !self.stopped
+        self.phase == Phase::Established && self.handshake.unvalidated.is_none() && !self.stopped
     }
 
     /// Sends stream data only.
@@ -99,11 +99,11 @@ impl Connection {
     fn pump_any(&mut self, now: Time, out: &mut impl Transmit) {
         loop {
             let waits = self.has_frames();
-            if !waits && self.probes == 0 {
+            if !waits && self.loss.probes == 0 {
                 self.note_app_limited();
                 break;
             }
-            if self.is_amplifying(self.largest()) || self.probes == 0 && !self.has_room(now, out) {
+            if self.is_amplifying(self.largest()) || self.loss.probes == 0 && !self.has_room(now, out) {
                 break;
             }
             if !self.send(now, out) {
@@ -118,8 +118,10 @@ impl Connection {
                 self.send_ack(now, out);
             }
         }
-        let settled = || self.stopped && self.out == 0 && self.outgoing.is_settled() && !self.has_frames();
-        if self.violation.is_some() || settled() {
+        let settled = || {
+            self.stopped && self.loss.ack_eliciting_in_flight == 0 && self.outgoing.is_settled() && !self.has_frames()
+        };
+        if self.closing.violation.is_some() || settled() {
             self.say_close(now, out);
         }
     }
@@ -127,9 +129,9 @@ impl Connection {
     /// Whether any ack-eliciting frame waits.
     #[inline]
     pub(super) fn has_frames(&self) -> bool {
-        self.sends_data() && (self.outgoing.is_ready() || !self.datagrams.is_empty())
+        self.sends_data() && (self.outgoing.is_ready() || !self.datagrams.waiting.is_empty())
             || !self.control.is_empty()
-            || self.crypto.is_ready()
+            || self.handshake.crypto.is_ready()
     }
 
     /// Whether window, pacing and the host's interface allow a packet; if not, sets when to try again.
@@ -142,11 +144,11 @@ impl Connection {
         let due = self.congestion.due(now);
         if due > now {
             self.is_cwnd_limited = self.would_fill();
-            self.resumes = due;
+            self.timers.resumes = due;
             return false;
         }
         if let Some(until) = out.full_until() {
-            self.resumes = until;
+            self.timers.resumes = until;
             return false;
         }
         true
@@ -156,7 +158,7 @@ impl Connection {
     #[inline(never)]
     fn would_fill(&self) -> bool {
         let (window, in_flight) = (self.congestion.window(), self.congestion.in_flight());
-        let waiting: u64 = self.datagrams.iter().map(|waiting| waiting.left).sum();
+        let waiting: u64 = self.datagrams.waiting.iter().map(|waiting| waiting.left).sum();
         let short = (window + 1).saturating_sub(in_flight + waiting + u64::from(self.config.datagram));
         self.outgoing.offers(short)
     }
@@ -190,9 +192,9 @@ impl Connection {
         let mut header = header;
         let datagram = self.largest();
         if self.sends_early() {
-            frames.push(Frame::Early { connection: self.base, zero_rtt: true });
+            frames.push(Frame::Early { connection: self.space.base, zero_rtt: true });
         } else if self.is_restart_unconfirmed() && self.phase == Phase::Established {
-            frames.push(Frame::Early { connection: self.base, zero_rtt: false });
+            frames.push(Frame::Early { connection: self.space.base, zero_rtt: false });
         }
         if self.received.is_wanted()
             && let Some(range) = self.received.take(now)
@@ -200,15 +202,15 @@ impl Connection {
             frames.push(Frame::Ack(range, self.received.more()));
         }
         let mut again = false;
-        if self.crypto.is_ready() {
+        if self.handshake.crypto.is_ready() {
             header = LONG_HEADER;
             let used = header + frames.iter().map(Frame::size).sum::<u16>();
             let max = datagram.saturating_sub(used + 1 + 2 + 2);
-            if let Some((run, was_sent)) = self.crypto.take(u64::from(max)) {
+            if let Some((run, was_sent)) = self.handshake.crypto.take(u64::from(max)) {
                 again = was_sent;
                 let length = (run.end - run.start) as u16;
                 // first, so that the other end can assign the packet to its connection at once
-                frames.insert(0, Frame::Crypto { connection: self.base, offset: run.start as u32, length });
+                frames.insert(0, Frame::Crypto { connection: self.space.base, offset: run.start as u32, length });
             }
         }
         let used = |frames: &[Frame]| header + frames.iter().map(Frame::size).sum::<u16>();
@@ -226,7 +228,7 @@ impl Connection {
     fn add_datagrams(&mut self, frames: &mut Vec<Frame>, room: u16) -> u16 {
         let first = self.outgoing.rank().unwrap_or(u8::MAX);
         let mut taken = 0;
-        while let Some(waiting) = self.datagrams.front_mut().filter(|waiting| waiting.rank <= first) {
+        while let Some(waiting) = self.datagrams.waiting.front_mut().filter(|waiting| waiting.rank <= first) {
             let room = room - taken;
             let max = room.saturating_sub(1 + 2);
             let length = waiting.left.min(u64::from(max)) as u16;
@@ -242,8 +244,8 @@ impl Connection {
             frames.push(Frame::Datagram { length, number, offset, captured, last, key, track });
             taken += 1 + varint(u64::from(length)) + length;
             if last {
-                self.datagrams.pop_front();
-                self.next_deadline = self.deadline();
+                self.datagrams.waiting.pop_front();
+                self.timers.next_deadline = self.deadline();
             }
         }
         taken
@@ -254,7 +256,7 @@ impl Connection {
         let mut bytes = header + frames.iter().map(Frame::size).sum::<u16>();
         if self.sends_data() {
             loop {
-                if !self.datagrams.is_empty() {
+                if !self.datagrams.waiting.is_empty() {
                     let room = self.config.datagram.saturating_sub(bytes);
                     bytes += self.add_datagrams(&mut frames, room);
                 }
@@ -269,7 +271,7 @@ impl Connection {
             }
         }
         let mut eliciting = frames.iter().any(Frame::elicits_ack);
-        if !eliciting && self.probes > 0 {
+        if !eliciting && self.loss.probes > 0 {
             frames.push(Frame::Ping);
             bytes += 1;
             eliciting = true;
@@ -286,7 +288,7 @@ impl Connection {
     /// is acknowledged, the holes need not be reported again (RFC 9000 section 13.2.4).
     pub(super) fn send_ack(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(range) = self.received.take(now) else { return };
-        self.arrived.acks += 1;
+        self.stats.received.acks += 1;
         if self.received.has_holes() || self.fills_up() {
             return self.send_any_ack(now, range, out);
         }
@@ -299,9 +301,10 @@ impl Connection {
     fn send_any_ack(&mut self, now: Time, range: AckRange, out: &mut impl Transmit) {
         let more = if self.received.has_more() { self.received.more() } else { Box::default() };
         let size = short_header(self.unacknowledged()) + range.size(&more);
-        let pings = self.received.has_holes() && now >= self.next_ping && self.out == 0;
+        let pings =
+            self.received.has_holes() && now >= self.received.next_ping && self.loss.ack_eliciting_in_flight == 0;
         if pings {
-            self.next_ping = now + self.rtt.smoothed_rtt.max(Span::from_millis(1));
+            self.received.next_ping = now + self.loss.rtt.smoothed_rtt.max(Span::from_millis(1));
             let frames: Box<[Frame]> = Box::new([Frame::Ack(range, more), Frame::Ping]);
             self.emit(now, frames, size + 1, false, out);
             return self.arm(now);
@@ -318,7 +321,7 @@ impl Connection {
 
     /// The size limit of packets: before the other end's address is validated, what every path carries.
     pub(super) fn largest(&self) -> u16 {
-        let max = if self.unvalidated.is_some() { INITIAL_DATAGRAM } else { u16::MAX };
+        let max = if self.handshake.unvalidated.is_some() { INITIAL_DATAGRAM } else { u16::MAX };
         self.config.datagram.min(max)
     }
 
@@ -338,24 +341,24 @@ impl Connection {
 
     /// Sends a non-ack-eliciting packet, of which only the number is kept.
     fn leave_forgotten(&mut self, now: Time, bytes: u16, extra: Extra, out: &mut impl Transmit) {
-        let number = self.log.push_silent(now, bytes);
+        let number = self.loss.sent_packets.push_silent(now, bytes);
         self.leave(now, number, bytes, Flags::NONE, extra, out);
     }
 
     /// Sends CONNECTION_CLOSE and closes the connection (RFC 9000 section 10.2).
     #[cold]
     fn say_close(&mut self, now: Time, out: &mut impl Transmit) {
-        let frame = Frame::Close { code: self.violation.map_or(0, Violation::code) };
+        let frame = Frame::Close { code: self.closing.violation.map_or(0, Violation::code) };
         let bytes = short_header(self.unacknowledged()) + frame.size();
         self.leave_forgotten(now, bytes, Extra::Quic(Box::new([frame])), out);
         self.close();
-        self.close_sent_at = now;
+        self.closing.close_sent_at = now;
     }
 
     /// The number of unacknowledged packet numbers, which sets the length of the encoded number.
     #[inline]
     fn unacknowledged(&self) -> u32 {
-        self.log.next() - self.acked_end
+        self.loss.sent_packets.next() - self.loss.acked_end
     }
 
     /// Sends a packet with ack-eliciting frames.
@@ -363,7 +366,7 @@ impl Connection {
     fn emit(&mut self, now: Time, frames: Box<[Frame]>, bytes: u16, again: bool, out: &mut impl Transmit) {
         let ect = self.leave_watched(now, Extra::Quic(frames.clone()), bytes, again, out);
         self.watch(now, bytes, ect, out).fill(Carried::Frames(frames));
-        self.probes = self.probes.saturating_sub(1);
+        self.loss.probes = self.loss.probes.saturating_sub(1);
     }
 
     /// [`Connection::emit`] for a packet with data of one stream only, when no probe is due.
@@ -382,8 +385,8 @@ impl Connection {
             let l4s = self.congestion.needs().l4s;
             flags = flags.with(if l4s { Flags::ECT.with(Flags::L4S) } else { Flags::ECT });
         }
-        self.stats.retransmitted += u64::from(again);
-        self.leave(now, self.log.next(), bytes, flags, extra, out);
+        self.stats.sent.retransmitted += u64::from(again);
+        self.leave(now, self.loss.sent_packets.next(), bytes, flags, extra, out);
         ect
     }
 
@@ -392,26 +395,26 @@ impl Connection {
     fn watch(&mut self, now: Time, bytes: u16, ect: bool, out: &impl Transmit) -> &mut Carried {
         let left = out.left(now);
         self.congestion.pace(now, bytes);
-        self.out += 1;
-        self.time_of_last_ack_eliciting_packet = left;
-        if self.received_since_restart {
-            self.received_since_restart = false;
+        self.loss.ack_eliciting_in_flight += 1;
+        self.loss.time_of_last_ack_eliciting_packet = left;
+        if self.timers.received_since_restart {
+            self.timers.received_since_restart = false;
             self.alive(now);
         }
-        match self.congestion.on_sent(left, self.log.next(), bytes) {
-            None => self.log.push(left, bytes, ect),
-            Some(snapshot) => self.log.push_sampled(left, bytes, ect, snapshot),
+        match self.congestion.on_sent(left, self.loss.sent_packets.next(), bytes) {
+            None => self.loss.sent_packets.push(left, bytes, ect),
+            Some(snapshot) => self.loss.sent_packets.push_sampled(left, bytes, ect, snapshot),
         }
     }
 
     #[inline(always)]
     fn leave(&mut self, now: Time, number: u32, bytes: u16, flags: Flags, extra: Extra, out: &mut impl Transmit) {
         let size = bytes + self.config.header;
-        if let Some((_, left)) = &mut self.unvalidated {
+        if let Some((_, left)) = &mut self.handshake.unvalidated {
             *left += u64::from(bytes);
         }
         let flags = if self.receives { flags.with(Flags::ACK) } else { flags };
-        self.stats.sent(size);
+        self.stats.sent.sent(size);
         out.transmit(Segment { seq: number, stamp: Stamp::at(now), size, flags, extra: Some(extra) });
     }
 }

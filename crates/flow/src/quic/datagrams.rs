@@ -64,14 +64,26 @@ impl Assembly {
     }
 }
 
+/// Frames in datagrams, in both directions.
+#[derive(Debug, Default)]
+pub(super) struct Datagrams {
+    /// Those to be sent, by rank.
+    pub(super) waiting: VecDeque<Waiting>,
+    /// The number of the next frame; it continues over the flow's connections.
+    pub(super) next_number: u32,
+    pub(super) assembly: Assembly,
+}
+
 impl Connection {
     /// Queues a frame to be sent in datagrams, behind those of its rank.
     pub(super) fn wait(&mut self, bytes: u64, captured: Stamp, key: bool, (track, rank): (u8, u8), deadline: Time) {
-        let number = self.datagram_number;
-        self.datagram_number += 1;
-        let behind = self.datagrams.partition_point(|waiting| waiting.rank <= rank);
-        self.datagrams.insert(behind, Waiting { left: bytes, offset: 0, number, track, rank, captured, key, deadline });
-        self.next_deadline = self.next_deadline.min(deadline);
+        let number = self.datagrams.next_number;
+        self.datagrams.next_number += 1;
+        let behind = self.datagrams.waiting.partition_point(|waiting| waiting.rank <= rank);
+        self.datagrams
+            .waiting
+            .insert(behind, Waiting { left: bytes, offset: 0, number, track, rank, captured, key, deadline });
+        self.timers.next_deadline = self.timers.next_deadline.min(deadline);
     }
 
     /// Resets streams and drops datagrams whose deadline has passed.
@@ -82,25 +94,25 @@ impl Connection {
             self.was_reset(&expired);
         }
         let late: VecDeque<Waiting>;
-        (late, self.datagrams) = self.datagrams.drain(..).partition(|waiting| waiting.deadline <= now);
+        (late, self.datagrams.waiting) = self.datagrams.waiting.drain(..).partition(|waiting| waiting.deadline <= now);
         late.iter().for_each(|waiting| self.sent_of(waiting.track).frames_reset += 1);
-        self.next_deadline = self.deadline();
+        self.timers.next_deadline = self.deadline();
     }
 
     /// Records and sends the reset of a stream. The other end must know of it even if nothing was sent: a later stream
     /// has opened this one there (RFC 9000, 3.2), and it counts against the stream limit until it ends.
     pub(super) fn was_reset(&mut self, stream: &Expired) {
-        self.reset_streams += 1;
+        self.stats.reset_streams += 1;
         self.control.push_back(Frame::ResetStream { stream: stream.id, size: stream.size });
     }
 
     /// The earliest deadline of a stream or a datagram.
     pub(super) fn deadline(&self) -> Time {
-        if self.next_deadline == Time::NEVER {
+        if self.timers.next_deadline == Time::NEVER {
             return Time::NEVER; // there is no deadline
         }
-        let datagram = self.datagrams.iter().map(|waiting| waiting.deadline).min();
-        self.outgoing.next_deadline().min(datagram.unwrap_or(Time::NEVER)).min(self.waiting_due)
+        let datagram = self.datagrams.waiting.iter().map(|waiting| waiting.deadline).min();
+        self.outgoing.next_deadline().min(datagram.unwrap_or(Time::NEVER)).min(self.timers.waiting_due)
     }
 }
 

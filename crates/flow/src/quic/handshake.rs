@@ -1,16 +1,16 @@
 //! The handshake's time and bytes (RFC 9001): an Initial, an answer, a Finished. Keys and certificates are not
 //! modelled.
 
-use super::Handshake;
 use super::connection::{Connection, End, Phase};
 use super::ranges::Ranges;
+use super::{Handshake, QuicConfig};
 use crate::tls::{ANSWER, FINISHED, HELLO, RESUMED};
 use core::ops::Range;
 use paceline_packet::quic::Frame;
 
 /// Before the other end's address is validated, at most this many times the bytes received may be sent (RFC 9000
 /// section 8.1).
-pub(super) const AMPLIFICATION: u64 = 3;
+const AMPLIFICATION: u64 = 3;
 
 /// The sending side of the handshake's bytes (CRYPTO frames).
 #[derive(Clone, Debug, Default)]
@@ -59,6 +59,31 @@ impl CryptoOut {
     }
 }
 
+/// The handshake's bytes in both directions, and the validation of the other end's address.
+#[derive(Debug)]
+pub(super) struct HandshakeState {
+    pub(super) crypto: CryptoOut,
+    crypto_in: Ranges,
+    /// Bytes received and sent before the other end's address is validated; `None` after that.
+    pub(super) unvalidated: Option<(u64, u64)>,
+}
+
+impl HandshakeState {
+    /// The state before the first packet.
+    pub(super) fn new(end: End, config: &QuicConfig) -> HandshakeState {
+        let validates = end == End::Server && config.handshake != Handshake::Done;
+        // a client that resumes a session and sends requests in its first flight presents an address token (RFC 9000
+        // section 8.1.3)
+        let known = config.request.is_some() && config.handshake == Handshake::ZeroRtt;
+        let received = if known { u64::MAX / (2 * AMPLIFICATION) } else { 0 };
+        HandshakeState {
+            crypto: CryptoOut::default(),
+            crypto_in: Ranges::default(),
+            unvalidated: validates.then_some((received, 0)),
+        }
+    }
+}
+
 impl Connection {
     /// The number of handshake bytes from the other end that this end needs to proceed.
     fn expected(&self) -> u64 {
@@ -72,25 +97,25 @@ impl Connection {
     /// Processes handshake bytes.
     #[cold]
     pub(super) fn on_crypto(&mut self, offset: u64, length: u64) {
-        self.crypto_in.insert(offset..offset + length, |_| {});
-        let have = self.crypto_in.prefix();
+        self.handshake.crypto_in.insert(offset..offset + length, |_| {});
+        let have = self.handshake.crypto_in.prefix();
         if self.phase == Phase::Opening && have >= self.expected() {
             match self.end {
                 End::Client => {
                     self.phase = Phase::Established;
-                    self.crypto.write(FINISHED);
+                    self.handshake.crypto.write(FINISHED);
                     self.request_ack_frequency(self.config.request.is_none());
                 }
                 // the server may also send now, but has nothing before a request
                 End::Server => {
                     self.phase = Phase::Established;
                     let resumes = self.config.handshake == Handshake::ZeroRtt;
-                    self.crypto.write(if resumes { RESUMED } else { ANSWER });
+                    self.handshake.crypto.write(if resumes { RESUMED } else { ANSWER });
                     self.request_ack_frequency(self.config.request.is_some());
                 }
             }
         }
-        if self.end == End::Server && have >= HELLO + FINISHED && self.unvalidated.take().is_some() {
+        if self.end == End::Server && have >= HELLO + FINISHED && self.handshake.unvalidated.take().is_some() {
             self.control.push_back(Frame::HandshakeDone);
         }
     }
@@ -105,6 +130,6 @@ impl Connection {
 
     /// Whether the other end's address is not validated, and `bytes` more would exceed the anti-amplification limit.
     pub(super) fn is_amplifying(&self, bytes: u16) -> bool {
-        self.unvalidated.is_some_and(|(received, left)| left + u64::from(bytes) > AMPLIFICATION * received)
+        self.handshake.unvalidated.is_some_and(|(received, left)| left + u64::from(bytes) > AMPLIFICATION * received)
     }
 }

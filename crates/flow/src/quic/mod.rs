@@ -4,7 +4,8 @@
 //! owns the clock and the network.
 //!
 //! Start with [`QuicSender`] and [`QuicReceiver`], the two ends as a host sees them; then read `connection.rs` for
-//! their common state. `ack.rs` processes acknowledgements, `assemble.rs` builds packets, `outgoing.rs` and
+//! their common state. `ack.rs` processes acknowledgements, `loss_detection.rs` declares packets
+//! lost, `assemble.rs` builds packets, `outgoing.rs` and
 //! `incoming.rs` have the streams, `tracks.rs` has flows that share a connection, `relay.rs` forwards data from one
 //! connection to another. [`Congestion`] converts QUIC's feedback into a controller's events. [`QuicConfig`] has every
 //! setting.
@@ -19,13 +20,14 @@ mod datagrams;
 mod ecn;
 mod handshake;
 mod incoming;
+mod loss_detection;
 mod numbered;
 mod outgoing;
 mod portions;
 mod ranges;
 mod received;
 mod receiver;
-mod recovery;
+mod recovery_state;
 mod relay;
 mod rtt;
 mod sender;
@@ -41,7 +43,7 @@ pub use congestion::{Congestion, Cuts};
 pub use incoming::Object;
 pub use portions::{RelayedData, RelayedDataKind};
 pub use receiver::QuicReceiver;
-pub use recovery::{CongestionState, LostNumber, Recovery, Stage};
+pub use recovery_state::{CongestionState, LostNumber, Recovery, Stage};
 pub use rtt::Rtt;
 pub use sender::QuicSender;
 pub use tracks::{TrackArrivals, TrackReceiver, TrackSender, TrackState, TrackWrite};

@@ -8,7 +8,7 @@ use paceline_units::{Span, Time};
 /// Maximum number of ranges in an acknowledgement; older ones are dropped (section 13.2.3).
 const MAX_ACK_RANGES: usize = 32;
 
-/// The packet numbers received.
+/// The packet numbers received, and when and how to acknowledge them.
 #[derive(Debug)]
 pub(super) struct Received {
     ranges: Ranges,
@@ -27,13 +27,16 @@ pub(super) struct Received {
     /// Acknowledge after this many packets, and after this delay (draft-ietf-quic-ack-frequency may change both).
     threshold: u32,
     delay: Span,
+    /// When to send the next PING, so that the other end acknowledges this end's acknowledgements.
+    pub(super) next_ping: Time,
 }
 
 impl Received {
-    pub(super) fn new(threshold: u16, delay: Span) -> Received {
+    /// The state before the first packet, whose number is at least `base`.
+    pub(super) fn new(threshold: u16, delay: Span, base: u32) -> Received {
         Received {
             ranges: Ranges::default(),
-            floor: 0,
+            floor: u64::from(base),
             largest_at: Time::ZERO,
             waiting: 0,
             largest_ack_eliciting: None,
@@ -42,6 +45,7 @@ impl Received {
             ce: 0,
             threshold: u32::from(threshold.max(1)),
             delay,
+            next_ping: Time::ZERO,
         }
     }
 
@@ -239,7 +243,7 @@ mod tests {
     /// Section 13.2: acknowledge every second packet, after 25 ms, or at once after a gap or a mark.
     #[test]
     fn when_an_acknowledgement_leaves() {
-        let mut received = Received::new(2, DELAY);
+        let mut received = Received::new(2, DELAY, 0);
         assert_eq!(comes(&mut received, 0, 0, Flags::NONE), ms(25));
         assert_eq!(comes(&mut received, 1, 1, Flags::NONE), ms(1));
         let (range, more) = (received.take(ms(1)).unwrap(), received.more());
@@ -262,7 +266,7 @@ mod tests {
 
     #[test]
     fn many_holes_are_told_the_newest_first_and_forgotten_once_told() {
-        let mut received = Received::new(2, DELAY);
+        let mut received = Received::new(2, DELAY, 0);
         for number in (0..200).step_by(2) {
             received.note(ms(0), number, Flags::NONE);
         }

@@ -31,10 +31,10 @@ impl QuicReceiver {
     /// closed connection is also replaced.
     pub fn request(&mut self, fresh: bool, now: Time, out: &mut impl Transmit) {
         let connection = &mut self.connection;
-        let began = connection.base > 0 || connection.phase != Phase::Idle;
+        let began = connection.space.base > 0 || connection.phase != Phase::Idle;
         if began && fresh || connection.phase == Phase::Closed {
             self.earlier_requests += connection.outgoing.opened();
-            connection.begin(connection.log.next(), connection.received.next());
+            connection.begin(connection.loss.sent_packets.next(), connection.received.next());
         }
         connection.open(now);
         self.waiting += 1;
@@ -111,7 +111,10 @@ impl QuicReceiver {
         }
         let connection = &mut self.connection;
         // before the other end's address is validated, arriving bytes allow more to be sent
-        if connection.has_frames() || connection.violation.is_some() || connection.unvalidated.is_some() {
+        if connection.has_frames()
+            || connection.closing.violation.is_some()
+            || connection.handshake.unvalidated.is_some()
+        {
             connection.pump(now, out);
         } else if self.owes(now) {
             self.acknowledge(now, out);
@@ -146,7 +149,7 @@ impl QuicReceiver {
 
     /// The received data of a track that it leads.
     pub fn take_track(&mut self, track: u8) -> TrackArrivals {
-        let bytes = self.connection.led_bytes.get(usize::from(track) - 1).copied().unwrap_or(0);
+        let bytes = self.connection.stats.led_bytes.get(usize::from(track) - 1).copied().unwrap_or(0);
         let all = core::mem::take(&mut self.connection.incoming.led);
         let (objects, others) = all.into_iter().partition(|object| object.track == track);
         self.connection.incoming.led = others;
@@ -166,6 +169,6 @@ impl QuicReceiver {
     /// Counters up to now.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
-        &self.connection.arrived
+        &self.connection.stats.received
     }
 }

@@ -51,7 +51,7 @@ impl QuicSender {
                         self.connection.wait(bytes, captured, key, (track, config.rank), due);
                     }
                 }
-                if self.connection.next_deadline <= now {
+                if self.connection.timers.next_deadline <= now {
                     self.connection.expire(now);
                 }
                 self.keep_to_queue();
@@ -85,7 +85,7 @@ impl QuicSender {
         sent.frames += begun;
         match relayed {
             RelayedStream::By(place) => {
-                self.connection.next_deadline = self.connection.next_deadline.min(due);
+                self.connection.timers.next_deadline = self.connection.timers.next_deadline.min(due);
                 self.connection.outgoing.write_part(place, bytes, (captured, due), key, last);
             }
             RelayedStream::Reset => sent.frames_reset += begun,
@@ -125,11 +125,12 @@ impl QuicSender {
         let of_frames = |track: u8| self.tracks[usize::from(track)].config.frames;
         let stream = connection.outgoing.lowest_priority(of_frames);
         // the oldest datagram of the lowest priority, which is the first of them
-        let last = connection.datagrams.back().map(|waiting| waiting.rank);
-        let datagram = last.map(|rank| (rank, connection.datagrams.partition_point(|waiting| waiting.rank < rank)));
+        let last = connection.datagrams.waiting.back().map(|waiting| waiting.rank);
+        let datagram =
+            last.map(|rank| (rank, connection.datagrams.waiting.partition_point(|waiting| waiting.rank < rank)));
         if let Some((rank, at)) = datagram.filter(|(rank, _)| stream.is_none_or(|(other, _)| other < *rank)) {
-            debug_assert_eq!(connection.datagrams[at].rank, rank);
-            let dropped = connection.datagrams.remove(at);
+            debug_assert_eq!(connection.datagrams.waiting[at].rank, rank);
+            let dropped = connection.datagrams.waiting.remove(at);
             dropped.iter().for_each(|dropped| connection.sent_of(dropped.track).frames_dropped += 1);
             return dropped.is_some();
         }

@@ -56,7 +56,7 @@ impl QuicSender {
         self.tracks.extend(tracks.into_iter().take(usize::from(u8::MAX) - 1).map(Track::new));
         self.order = (0..self.tracks.len() as u8).collect();
         self.order.sort_by_key(|track| self.tracks[usize::from(*track)].config.rank);
-        self.connection.led = vec![SenderStats::new(self.connection.config.wire()); self.tracks.len() - 1];
+        self.connection.stats.led = vec![SenderStats::new(self.connection.config.wire()); self.tracks.len() - 1];
         self.set_tracks();
     }
 
@@ -79,7 +79,7 @@ impl QuicSender {
         self.account(now);
         let cuts = self.connection.congestion.cuts();
         (self.cuts.losses, self.cuts.marks) = (self.cuts.losses + cuts.losses, self.cuts.marks + cuts.marks);
-        let next = self.connection.log.next();
+        let next = self.connection.loss.sent_packets.next();
         // the other end continues its numbers above all that arrived on this connection
         self.connection.begin(next, self.connection.received.next());
         self.set_tracks();
@@ -153,7 +153,7 @@ impl QuicSender {
     /// Appends a frame to a stream; `finish`: this is the end of the stream.
     fn write_frame(&mut self, stream: u32, (bytes, captured, key): (u64, Time, bool), due: Time, finish: bool) {
         let connection = &mut self.connection;
-        connection.next_deadline = connection.next_deadline.min(due);
+        connection.timers.next_deadline = connection.timers.next_deadline.min(due);
         connection.outgoing.write_frame(stream, bytes, (Stamp::at(captured), due), key, finish);
     }
 
@@ -215,8 +215,8 @@ impl QuicSender {
     /// Sets the connection's timer for frames that wait for a stream.
     fn await_deadlines(&mut self) {
         let due = self.tracks.iter().map(Track::due).min().unwrap_or(Time::NEVER);
-        self.connection.waiting_due = due;
-        self.connection.next_deadline = self.connection.next_deadline.min(due);
+        self.connection.timers.waiting_due = due;
+        self.connection.timers.next_deadline = self.connection.timers.next_deadline.min(due);
     }
 
     /// Withdraws a track's unsent data; if it `stops`, also ends its streams.
@@ -224,7 +224,7 @@ impl QuicSender {
         for stream in self.connection.outgoing.withdraw(track, stops) {
             self.connection.was_reset(&stream);
         }
-        self.connection.datagrams.retain(|waiting| waiting.track != track);
+        self.connection.datagrams.waiting.retain(|waiting| waiting.track != track);
         let track = &mut self.tracks[usize::from(track)];
         track.waiting.clear();
         track.endless = false;
@@ -266,7 +266,7 @@ impl QuicSender {
         if has_requests && matches!(extra, Some(Extra::Quic(_))) {
             self.account(now); // the packet may end a connection
         }
-        let before = (self.connection.base, self.connection.incoming.opened(), self.connection.congestion.cuts());
+        let before = (self.connection.space.base, self.connection.incoming.opened(), self.connection.congestion.cuts());
         if self.connection.on_packet(now, packet, extra) {
             if has_requests {
                 self.on_requests(before);
@@ -281,7 +281,7 @@ impl QuicSender {
 
     /// Collects newly arrived requests. If they opened a connection, its `base` differs from the one passed.
     fn on_requests(&mut self, (base, opened, cuts): (u32, u32, Cuts)) {
-        if base != self.connection.base {
+        if base != self.connection.space.base {
             self.earlier_requests += opened;
             (self.cuts.losses, self.cuts.marks) = (self.cuts.losses + cuts.losses, self.cuts.marks + cuts.marks);
         }
@@ -313,7 +313,7 @@ impl QuicSender {
     /// The time that [`QuicSender::next_wake`] returned has arrived; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.started && self.connection.next_wake() <= now {
-            if self.connection.waiting_due <= now {
+            if self.connection.timers.waiting_due <= now {
                 self.expire_waiting(now);
             }
             self.connection.on_timer(now, out);
@@ -337,14 +337,14 @@ impl QuicSender {
 
     fn has_settled(&self, track: u8) -> bool {
         let Track { waiting, endless, .. } = &self.tracks[usize::from(track)];
-        let quiet = self.connection.datagrams.iter().all(|waiting| waiting.track != track);
+        let quiet = self.connection.datagrams.waiting.iter().all(|waiting| waiting.track != track);
         quiet && waiting.is_empty() && !endless && self.connection.outgoing.has_settled(track)
     }
 
     /// The state of a track that it leads, with the track's target rate.
     #[must_use]
     pub fn state(&self, track: u8, target: Option<Rate>) -> TrackState {
-        let stats = &self.connection.led[usize::from(track) - 1];
+        let stats = &self.connection.stats.led[usize::from(track) - 1];
         TrackState {
             bytes_acked: stats.bytes_acked,
             frames: stats.frames,
@@ -372,30 +372,30 @@ impl QuicSender {
     /// Unsent bytes of a track.
     pub(super) fn unsent(&self, track: u8) -> u64 {
         let waiting: u64 = self.tracks[usize::from(track)].waiting.iter().map(|(bytes, ..)| bytes).sum();
-        let datagrams = self.connection.datagrams.iter().filter(|waiting| waiting.track == track);
+        let datagrams = self.connection.datagrams.waiting.iter().filter(|waiting| waiting.track == track);
         self.connection.outgoing.unsent(track) + waiting + datagrams.map(|datagram| datagram.left).sum::<u64>()
     }
 
     /// The number of entries kept for single writes and datagrams.
     #[must_use]
     pub fn remembered_writes(&self) -> usize {
-        self.tracks.iter().map(|track| track.waiting.len()).sum::<usize>() + self.connection.datagrams.len()
+        self.tracks.iter().map(|track| track.waiting.len()).sum::<usize>() + self.connection.datagrams.waiting.len()
     }
 
     /// Counters up to now.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
-        &self.connection.stats
+        &self.connection.stats.sent
     }
 
     pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
-        &mut self.connection.stats
+        &mut self.connection.stats.sent
     }
 
     /// Completes the integrals of [`QuicSender::stats`], and the counters of window reductions.
     pub fn account(&mut self, now: Time) {
         let window = self.connection.window_packets();
-        let stats = &mut self.connection.stats;
+        let stats = &mut self.connection.stats.sent;
         if self.started {
             stats.advance(now, window);
         }
@@ -421,10 +421,11 @@ impl QuicSender {
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         let connection = &self.connection;
-        if !connection.rtt.is_known() {
+        if !connection.loss.rtt.is_known() {
             return None;
         }
-        let by_window = connection.congestion.window() as f64 / connection.rtt.smoothed_rtt.as_secs_f64().max(1e-6);
+        let by_window =
+            connection.congestion.window() as f64 / connection.loss.rtt.smoothed_rtt.as_secs_f64().max(1e-6);
         let paces = connection.congestion.needs().pacing;
         let rate = if paces { by_window.min(connection.congestion.pacing_rate()) } else { by_window };
         Some(Rate::from_bps(connection.config.with_headers(rate * 8.0).min(1e15) as u64))
@@ -445,19 +446,19 @@ impl QuicSender {
     /// The round-trip estimate.
     #[must_use]
     pub fn rtt(&self) -> &Rtt {
-        &self.connection.rtt
+        &self.connection.loss.rtt
     }
 
     /// Number of streams reset at their deadline.
     #[must_use]
     pub fn reset_streams(&self) -> u64 {
-        self.connection.reset_streams
+        self.connection.stats.reset_streams
     }
 
     /// Number of packets that were declared lost and acknowledged later.
     #[must_use]
     pub fn spurious_losses(&self) -> u64 {
-        self.connection.spurious
+        self.connection.stats.spurious
     }
 
     /// Whether the connection is closed.
@@ -470,7 +471,7 @@ impl QuicSender {
     pub fn gauges(&self, to: &mut dyn Gauges) {
         let connection = &self.connection;
         connection.congestion.gauges(to);
-        let srtt = if connection.rtt.is_known() { connection.rtt.smoothed_rtt } else { Span::ZERO };
+        let srtt = if connection.loss.rtt.is_known() { connection.loss.rtt.smoothed_rtt } else { Span::ZERO };
         to.seconds("srtt", known(srtt.as_secs_f64()));
         to.packets("in_flight", connection.congestion.in_flight() as f64 / f64::from(connection.config.datagram));
     }

@@ -84,16 +84,16 @@ impl Connection {
         };
         let rate = congestion.pacing_rate() * 8.0;
         Recovery {
-            connection: self.base,
+            connection: self.space.base,
             stage: self.stage(),
             window: congestion.window(),
             in_flight: congestion.in_flight(),
-            packets_in_flight: self.out,
+            packets_in_flight: self.loss.ack_eliciting_in_flight,
             threshold: threshold.is_finite().then_some((threshold * datagram) as u64),
             state: follows.then_some(state),
             pacing_rate: rate.is_finite().then_some(Rate(rate as u64)),
-            rtt: self.rtt,
-            probe_count: self.pto_count,
+            rtt: self.loss.rtt,
+            probe_count: self.loss.pto_count,
         }
     }
 
@@ -102,7 +102,7 @@ impl Connection {
             Phase::Idle => Stage::Idle,
             Phase::Opening => Stage::Opening,
             Phase::Established => Stage::Established,
-            Phase::Closed => match self.violation.map(Violation::code) {
+            Phase::Closed => match self.closing.violation.map(Violation::code) {
                 Some(code) => Stage::Failed(code),
                 None if self.is_finished() => Stage::Finished,
                 None => Stage::Over,
@@ -112,13 +112,13 @@ impl Connection {
 
     /// Whether it closed after its application had stopped and all data was acknowledged.
     fn is_finished(&self) -> bool {
-        !self.receives && self.stopped && self.out == 0 && self.outgoing.is_settled()
+        !self.receives && self.stopped && self.loss.ack_eliciting_in_flight == 0 && self.outgoing.is_settled()
     }
 
     /// Packets with this number or a higher one that were declared lost and have not been acknowledged since.
     fn lost_from(&self, number: u32) -> impl Iterator<Item = LostNumber> + '_ {
-        let lost = self.lost.iter().map(|lost| lost.number).filter(move |lost| *lost >= number);
-        lost.map(|number| LostNumber { number, by_number: self.is_overtaken(number) })
+        let lost = self.loss.lost.iter().map(|lost| lost.number).filter(move |lost| *lost >= number);
+        lost.map(|number| LostNumber { number, by_number: self.loss.is_overtaken(number) })
     }
 }
 
