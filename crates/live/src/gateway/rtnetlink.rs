@@ -2,11 +2,10 @@
 
 use super::bpf::program::Direction;
 use super::error::GatewayError;
-use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use crate::netlink::{Message, Outcome, Request, Socket, attributes, messages, text, u32_at};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::io;
-use std::time::Duration;
+use std::ops::ControlFlow;
 
 // linux/rtnetlink.h
 const TCA_KIND: u16 = 1;
@@ -31,7 +30,6 @@ const BPF_NAME: u16 = 7;
 const BPF_FLAGS: u16 = 8;
 const BPF_DIRECT_ACTION: u32 = 1;
 const ETH_P_ALL: u16 = 3;
-const NLA_NESTED: u16 = 1 << 15;
 
 /// Name of the gateway's filters, by which a later start recognises leftovers.
 const FILTER: &str = "paceline-gateway";
@@ -91,87 +89,28 @@ impl Filter {
 /// A socket for requests to rtnetlink.
 #[derive(Debug)]
 pub struct Netlink {
-    socket: OwnedFd,
-    sequence: u32,
-    buffer: Vec<u8>,
+    socket: Socket,
 }
 
-/// A request under construction.
-struct Request {
-    kind: u16,
-    flags: i32,
-    bytes: Vec<u8>,
+/// A request about an interface (`struct ifinfomsg`), to be acknowledged; index 0: all.
+fn about_interface(kind: u16, flags: i32, index: u32) -> Request {
+    let mut structure = [0; 16];
+    structure[4..8].copy_from_slice(&index.to_ne_bytes());
+    Request::new(kind, flags | libc::NLM_F_ACK, &structure)
 }
 
-impl Request {
-    fn new(kind: u16, flags: i32) -> Request {
-        Request { kind, flags, bytes: vec![0; 16] }
+/// A request about traffic control (`struct tcmsg`), to be acknowledged.
+fn about_traffic(kind: u16, flags: i32, interface: u32, (handle, parent, info): (u32, u32, u32)) -> Request {
+    let mut structure = [0; 20];
+    for (place, number) in structure[4..].chunks_exact_mut(4).zip([interface, handle, parent, info]) {
+        place.copy_from_slice(&number.to_ne_bytes());
     }
-
-    /// Appends `struct ifinfomsg` of an interface; 0: none.
-    fn interface(mut self, index: u32) -> Request {
-        self.bytes.extend([0; 4]);
-        self.bytes.extend(index.to_ne_bytes());
-        self.bytes.extend([0; 8]);
-        self
-    }
-
-    /// Appends `struct tcmsg`.
-    fn traffic(mut self, interface: u32, handle: u32, parent: u32, info: u32) -> Request {
-        self.bytes.extend([0; 4]);
-        for word in [interface, handle, parent, info] {
-            self.bytes.extend(word.to_ne_bytes());
-        }
-        self
-    }
-
-    fn attribute(mut self, kind: u16, value: &[u8]) -> Request {
-        self.bytes.extend(((4 + value.len()) as u16).to_ne_bytes());
-        self.bytes.extend(kind.to_ne_bytes());
-        self.bytes.extend(value);
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-        self
-    }
-
-    fn text(self, kind: u16, text: &str) -> Request {
-        self.attribute(kind, &[text.as_bytes(), b"\0"].concat())
-    }
-
-    fn nested(mut self, kind: u16, fill: impl FnOnce(Request) -> Request) -> Request {
-        let at = self.bytes.len();
-        self = fill(self.attribute(kind | NLA_NESTED, &[]));
-        let len = (self.bytes.len() - at) as u16;
-        self.bytes[at..at + 2].copy_from_slice(&len.to_ne_bytes());
-        self
-    }
+    Request::new(kind, flags | libc::NLM_F_ACK, &structure)
 }
 
-/// The attributes in `bytes`: type and value. Parsing stops at damaged data.
-fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let head: &[u8; 4] = bytes.first_chunk()?;
-        let len = usize::from(u16::from_ne_bytes([head[0], head[1]]));
-        let value = bytes.get(4..len)?;
-        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or(&[]);
-        Some((u16::from_ne_bytes([head[2], head[3]]) & !NLA_NESTED, value))
-    })
-}
-
-/// The messages of a datagram, with their headers. Parsing stops at damaged data.
-fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let message = bytes.get(..word(bytes, 0) as usize).filter(|message| message.len() >= 16)?;
-        bytes = bytes.get(message.len().next_multiple_of(4)..).unwrap_or(&[]);
-        Some(message)
-    })
-}
-
-fn text(value: &[u8]) -> String {
-    String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
-}
-
+/// The number at this place, or 0.
 fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes)
+    u32_at(bytes, at).unwrap_or(0)
 }
 
 impl Netlink {
@@ -180,69 +119,41 @@ impl Netlink {
     /// # Errors
     /// The system's.
     pub fn open() -> Result<Netlink, GatewayError> {
-        let open = || -> io::Result<OwnedFd> {
-            let socket = rustix::net::socket_with(
-                AddressFamily::NETLINK,
-                SocketType::RAW,
-                SocketFlags::CLOEXEC,
-                None, // NETLINK_ROUTE, which is zero
-            )?;
-            set_socket_timeout(&socket, Timeout::Recv, Some(Duration::from_secs(5)))?;
-            for option in [libc::NETLINK_CAP_ACK, libc::NETLINK_EXT_ACK] {
-                let on: libc::c_int = 1;
-                // SAFETY: an integer and its size. Kernels without the option report less about errors.
-                unsafe {
-                    libc::setsockopt(
-                        socket.as_raw_fd(),
-                        libc::SOL_NETLINK,
-                        option,
-                        (&raw const on).cast(),
-                        size_of::<libc::c_int>() as u32,
-                    )
-                };
-            }
-            Ok(socket)
-        };
-        let socket = open().map_err(|error| GatewayError::System { what: "socket(AF_NETLINK)", error })?;
-        Ok(Netlink { socket, sequence: 0, buffer: vec![0; 64 << 10] })
+        let opened = Socket::open(None);
+        let socket = opened.map_err(|error| GatewayError::System { what: "socket(AF_NETLINK)", error })?;
+        for option in [libc::NETLINK_CAP_ACK, libc::NETLINK_EXT_ACK] {
+            let on: libc::c_int = 1;
+            // SAFETY: an integer and its size. Kernels without the option report less about errors.
+            unsafe {
+                libc::setsockopt(
+                    socket.as_fd().as_raw_fd(),
+                    libc::SOL_NETLINK,
+                    option,
+                    (&raw const on).cast(),
+                    size_of::<libc::c_int>() as u32,
+                )
+            };
+        }
+        Ok(Netlink { socket })
     }
 
     /// Sends a request and returns the answers: the kernel's messages without their headers, or its error.
-    fn request(&mut self, what: &str, mut request: Request) -> Result<Vec<Vec<u8>>, GatewayError> {
+    fn request(&mut self, what: &str, request: Request) -> Result<Vec<Vec<u8>>, GatewayError> {
         let failed = |error: io::Error, said: String| GatewayError::Route { what: what.to_owned(), error, said };
-        self.sequence = self.sequence.wrapping_add(1);
-        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | request.flags) as u16;
-        let len = request.bytes.len() as u32;
-        request.bytes[..4].copy_from_slice(&len.to_ne_bytes());
-        request.bytes[4..6].copy_from_slice(&request.kind.to_ne_bytes());
-        request.bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
-        request.bytes[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
-        let sent = rustix::net::send(&self.socket, &request.bytes, SendFlags::empty());
-        sent.map_err(|error| failed(error.into(), String::new()))?;
         let mut found = Vec::new();
-        loop {
-            let received = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty());
-            let (len, _) = match received {
-                Err(rustix::io::Errno::INTR) => continue,
-                other => other.map_err(|error| failed(error.into(), String::new()))?,
-            };
-            for message in messages(&self.buffer[..len]) {
-                if word(message, 8) != self.sequence {
-                    continue;
-                }
-                match i32::from(u16::from_ne_bytes([message[4], message[5]])) {
-                    libc::NLMSG_DONE => return Ok(found),
-                    libc::NLMSG_ERROR => {
-                        let code = word(message, 16) as i32;
-                        if code == 0 {
-                            return Ok(found);
-                        }
-                        return Err(failed(io::Error::from_raw_os_error(code.wrapping_neg()), extack_message(message)));
-                    }
-                    _ => found.push(message[16..].to_vec()),
-                }
+        let answered = self.socket.request(request, |message| match message.outcome() {
+            Outcome::Part => {
+                found.push(message.body.to_vec());
+                ControlFlow::Continue(())
             }
-        }
+            Outcome::Done => ControlFlow::Break(Ok(())),
+            Outcome::Refused(code) => {
+                ControlFlow::Break(Err(failed(io::Error::from_raw_os_error(code), extack(message))))
+            }
+            Outcome::Damaged => ControlFlow::Continue(()),
+        });
+        answered.map_err(|error| failed(error, String::new()))??;
+        Ok(found)
     }
 
     /// Finds the interface with this name.
@@ -250,7 +161,7 @@ impl Netlink {
     /// # Errors
     /// If there is none.
     pub fn interface(&mut self, name: &str) -> Result<Interface, GatewayError> {
-        let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP).interface(0);
+        let request = about_interface(libc::RTM_GETLINK, libc::NLM_F_DUMP, 0);
         let found: Vec<Interface> =
             self.request("list the interfaces", request)?.iter().filter_map(|message| interface(message)).collect();
         let there = found.iter().map(|i| i.name.as_str()).filter(|name| *name != "lo").collect::<Vec<_>>().join(", ");
@@ -266,7 +177,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses.
     pub fn is_there(&mut self, interface: u32) -> Result<bool, GatewayError> {
-        let request = Request::new(libc::RTM_GETLINK, 0).interface(interface);
+        let request = about_interface(libc::RTM_GETLINK, 0, interface);
         match self.request("look after the interface", request) {
             Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::ENODEV) => Ok(false),
             other => other.map(|_| true),
@@ -282,7 +193,7 @@ impl Netlink {
     }
 
     fn discipline_at(&mut self, interface: u32, parent: u32) -> Result<Option<Discipline>, GatewayError> {
-        let request = Request::new(libc::RTM_GETQDISC, libc::NLM_F_ECHO).traffic(interface, 0, parent, 0);
+        let request = about_traffic(libc::RTM_GETQDISC, libc::NLM_F_ECHO, interface, (0, parent, 0));
         let answers = match self.request("read the queue", request) {
             Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
             other => other?,
@@ -302,8 +213,7 @@ impl Netlink {
         parms[8..12].copy_from_slice(&shaper.bytes_per_second.to_ne_bytes());
         parms[24..28].copy_from_slice(&shaper.limit.to_ne_bytes());
         let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
-        let request = Request::new(libc::RTM_NEWQDISC, flags)
-            .traffic(interface, SHAPER << 16, ROOT, 0)
+        let request = about_traffic(libc::RTM_NEWQDISC, flags, interface, (SHAPER << 16, ROOT, 0))
             .text(TCA_KIND, "tbf")
             .nested(TCA_OPTIONS, |options| {
                 options.attribute(TBF_PARMS, &parms).attribute(TBF_BURST, &shaper.burst.to_ne_bytes())
@@ -316,7 +226,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses.
     pub fn remove_shaper(&mut self, interface: u32) -> Result<(), GatewayError> {
-        let request = Request::new(libc::RTM_DELQDISC, 0).traffic(interface, SHAPER << 16, ROOT, 0);
+        let request = about_traffic(libc::RTM_DELQDISC, 0, interface, (SHAPER << 16, ROOT, 0));
         self.request("remove the shaper", request).map(drop)
     }
 
@@ -326,9 +236,8 @@ impl Netlink {
     /// If the kernel refuses.
     pub fn add_clsact(&mut self, interface: u32) -> Result<bool, GatewayError> {
         let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        let request = Request::new(libc::RTM_NEWQDISC, flags)
-            .traffic(interface, CLSACT_HANDLE, CLSACT, 0)
-            .text(TCA_KIND, "clsact");
+        let request =
+            about_traffic(libc::RTM_NEWQDISC, flags, interface, (CLSACT_HANDLE, CLSACT, 0)).text(TCA_KIND, "clsact");
         match self.request("make a place for filters (clsact)", request) {
             Ok(_) => Ok(true),
             Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::EEXIST) => {
@@ -346,7 +255,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses.
     pub fn remove_clsact(&mut self, interface: u32) -> Result<(), GatewayError> {
-        let request = Request::new(libc::RTM_DELQDISC, 0).traffic(interface, CLSACT_HANDLE, CLSACT, 0);
+        let request = about_traffic(libc::RTM_DELQDISC, 0, interface, (CLSACT_HANDLE, CLSACT, 0));
         self.request("remove the place for filters (clsact)", request).map(drop)
     }
 
@@ -362,8 +271,7 @@ impl Netlink {
     ) -> Result<(), GatewayError> {
         let info = u32::from(PRIORITY) << 16 | u32::from(ETH_P_ALL.to_be());
         let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        let request = Request::new(libc::RTM_NEWTFILTER, flags)
-            .traffic(interface, 0, parent(direction), info)
+        let request = about_traffic(libc::RTM_NEWTFILTER, flags, interface, (0, parent(direction), info))
             .text(TCA_KIND, "bpf")
             .nested(TCA_OPTIONS, |options| {
                 options
@@ -379,7 +287,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses.
     pub fn filters(&mut self, interface: u32, direction: Direction) -> Result<Vec<Filter>, GatewayError> {
-        let request = Request::new(libc::RTM_GETTFILTER, libc::NLM_F_DUMP).traffic(interface, 0, parent(direction), 0);
+        let request = about_traffic(libc::RTM_GETTFILTER, libc::NLM_F_DUMP, interface, (0, parent(direction), 0));
         let answers = match self.request("list the filters", request) {
             // there is no place for filters
             Err(GatewayError::Route { error, .. })
@@ -397,9 +305,9 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses.
     pub fn remove_filter(&mut self, interface: u32, direction: Direction, filter: &Filter) -> Result<(), GatewayError> {
-        let request = Request::new(libc::RTM_DELTFILTER, 0)
-            .traffic(interface, filter.handle, parent(direction), filter.info)
-            .text(TCA_KIND, &filter.kind);
+        let request =
+            about_traffic(libc::RTM_DELTFILTER, 0, interface, (filter.handle, parent(direction), filter.info))
+                .text(TCA_KIND, &filter.kind);
         self.request("remove a filter", request).map(drop)
     }
 }
@@ -422,16 +330,9 @@ pub struct Bucket {
     pub limit: u32,
 }
 
-/// The kernel's message in an error (`NLMSGERR_ATTR_MSG`), or an empty text.
-fn extack_message(message: &[u8]) -> String {
-    const TLVS: u16 = 0x200;
-    let flags = u16::from_ne_bytes([message[6], message[7]]);
-    if flags & TLVS == 0 {
-        return String::new();
-    }
-    // The netlink header, the error code, and the header of the request.
-    let words = attributes(message.get(36..).unwrap_or(&[])).find(|(kind, _)| *kind == 1);
-    words.map_or_else(String::new, |(_, value)| format!(": {}", text(value)))
+/// The kernel's explanation of an error, after a colon, or an empty text.
+fn extack(message: &Message<'_>) -> String {
+    message.error_text().map_or_else(String::new, |text| format!(": {text}"))
 }
 
 fn interface(message: &[u8]) -> Option<Interface> {
@@ -493,10 +394,10 @@ fn filter(message: &[u8]) -> Option<Filter> {
 
 /// Tries all parsers on a datagram's messages; returns how many messages one of them accepted.
 pub(crate) fn read(datagram: &[u8]) -> usize {
-    let something = |message: &[u8]| {
-        let body = &message[16..];
+    let something = |message: &Message<'_>| {
+        let body = message.body;
         let known = [interface(body).is_some(), discipline(body, word(body, 4)).is_some(), filter(body).is_some()];
-        known.contains(&true) || !extack_message(message).is_empty()
+        known.contains(&true) || message.error_text().is_some()
     };
-    messages(datagram).filter(|message| something(message)).count()
+    messages(datagram).filter(something).count()
 }

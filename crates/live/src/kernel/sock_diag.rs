@@ -6,14 +6,15 @@
 
 pub use super::wire::{Family, Filter, Socket};
 
-use super::wire::{self, Message};
+use super::wire;
+use crate::netlink::{self, BUFFER, Outcome, receive};
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
-use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size, set_socket_timeout};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::io;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
 /// The network namespace whose sockets a [`Diag`] lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,15 +45,10 @@ fn within<T: Send>(place: Place, make: impl FnOnce() -> io::Result<T> + Send) ->
     })
 }
 
-/// Receive buffer; the kernel sends at most 32 KiB at once.
-const BUFFER: usize = 64 << 10;
-
 /// A netlink socket for requests.
 #[derive(Debug)]
 pub struct Diag {
-    socket: OwnedFd,
-    sequence: u32,
-    buffer: Vec<u8>,
+    socket: netlink::Socket,
 }
 
 impl Diag {
@@ -61,17 +57,7 @@ impl Diag {
     /// # Errors
     /// The system's: EPROTONOSUPPORT if the kernel has no socket diagnostics, EACCES or EPERM for a namespace.
     pub fn open(place: Place) -> io::Result<Diag> {
-        let socket = within(place, || {
-            Ok(rustix::net::socket_with(
-                AddressFamily::NETLINK,
-                SocketType::RAW,
-                SocketFlags::CLOEXEC,
-                Some(SOCK_DIAG),
-            )?)
-        })?;
-        // The kernel answers within microseconds; the timeout ensures that no request hangs.
-        set_socket_timeout(&socket, Timeout::Recv, Some(Duration::from_secs(5)))?;
-        Ok(Diag { socket, sequence: 0, buffer: vec![0; BUFFER] })
+        Ok(Diag { socket: within(place, || netlink::Socket::open(Some(SOCK_DIAG)))? })
     }
 
     /// All of a family's connections that pass the filter, except those that are listening, half open or in TIME-WAIT
@@ -80,17 +66,16 @@ impl Diag {
     /// # Errors
     /// The system's: ENOENT if the kernel has no TCP diagnostics (module `tcp_diag`).
     pub fn dump(&mut self, family: Family, filter: Filter) -> io::Result<Vec<Socket>> {
-        self.sequence = self.sequence.wrapping_add(1);
         let mut found = Vec::new();
-        self.send_request(&wire::dump(family, filter, self.sequence), |message| match message {
-            Message::Socket(socket) => {
-                found.push(*socket);
-                Ok(false)
+        self.socket.request(wire::dump(family, filter), |message| match message.outcome() {
+            Outcome::Part => {
+                found.extend(wire::socket(message));
+                ControlFlow::Continue(())
             }
-            Message::Done => Ok(true),
-            Message::Refused(code) => Err(io::Error::from_raw_os_error(code)),
-            Message::Other => Ok(false),
-        })?;
+            Outcome::Done => ControlFlow::Break(Ok(())),
+            Outcome::Refused(code) => ControlFlow::Break(Err(io::Error::from_raw_os_error(code))),
+            Outcome::Damaged => ControlFlow::Continue(()),
+        })??;
         Ok(found)
     }
 
@@ -99,53 +84,25 @@ impl Diag {
     /// # Errors
     /// The system's.
     pub fn again(&mut self, socket: &Socket) -> io::Result<Option<Socket>> {
-        self.sequence = self.sequence.wrapping_add(1);
-        let mut found = None;
-        self.send_request(&wire::exact(socket.family, &socket.id, self.sequence), |message| match message {
-            Message::Socket(now) => {
-                found = Some(*now).filter(|now| now.cookie == socket.cookie && now.info.is_some());
-                Ok(true)
-            }
-            // ESTALE: another socket now has these addresses.
-            Message::Refused(libc::ENOENT | libc::ESTALE) | Message::Done => Ok(true),
-            Message::Refused(code) => Err(io::Error::from_raw_os_error(code)),
-            Message::Other => Ok(false),
-        })?;
-        Ok(found)
-    }
-
-    /// Sends a request and passes each answer to `take` until that returns true for the last one.
-    fn send_request(&mut self, request: &[u8], mut take: impl FnMut(Message) -> io::Result<bool>) -> io::Result<()> {
-        rustix::net::send(&self.socket, request, SendFlags::empty())?;
-        loop {
-            let len = receive(&self.socket, &mut self.buffer, RecvFlags::empty())?;
-            for (sequence, message) in wire::messages(&self.buffer[..len]) {
-                if sequence == self.sequence && take(message)? {
-                    return Ok(());
+        self.socket.request(wire::exact(socket.family, &socket.id), |message| match message.outcome() {
+            Outcome::Part => match wire::socket(message) {
+                Some(now) => {
+                    ControlFlow::Break(Ok(Some(now).filter(|now| now.cookie == socket.cookie && now.info.is_some())))
                 }
-            }
-        }
-    }
-}
-
-fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
-    loop {
-        match rustix::net::recv(socket.as_fd(), &mut *buffer, flags) {
-            Ok((len, _)) => return Ok(len),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+                None => ControlFlow::Continue(()),
+            },
+            // ESTALE: another socket now has these addresses.
+            Outcome::Refused(libc::ENOENT | libc::ESTALE) | Outcome::Done => ControlFlow::Break(Ok(None)),
+            Outcome::Refused(code) => ControlFlow::Break(Err(io::Error::from_raw_os_error(code))),
+            Outcome::Damaged => ControlFlow::Continue(()),
+        })?
     }
 }
 
 /// The sockets that a datagram of socket diagnostics describes. Accepts any bytes; damaged parts are left out.
 #[must_use]
 pub fn sockets(datagram: &[u8]) -> Vec<Socket> {
-    let socket = |(_, message)| match message {
-        Message::Socket(socket) => Some(*socket),
-        _ => None,
-    };
-    wire::messages(datagram).into_iter().filter_map(socket).collect()
+    netlink::messages(datagram).filter_map(|message| wire::socket(&message)).collect()
 }
 
 /// Multicast groups for destroyed TCP sockets over IPv4 and IPv6, as bits (`enum sknetlink_groups`, 1 and 3).
@@ -207,6 +164,7 @@ mod tests {
     use crate::kernel::tcp_info::State;
     use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
 
     fn pair(address: &str) -> Option<(TcpStream, TcpStream)> {
         let listener = TcpListener::bind(address).ok()?;

@@ -4,7 +4,7 @@
 //! Newer kernels append fields to the structure. The kernel returns how many bytes it filled in; a field beyond them is
 //! `None`, not zero. Input of any length and content is parsed without an error.
 
-use super::wire::{u8_at, u16_at, u32_at, u64_at};
+use crate::netlink::{u8_at, u16_at, u32_at, u64_at};
 use paceline_units::{Rate, Size, Span};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

@@ -3,6 +3,7 @@
 //! Nothing here allocates: it runs between `clone(2)` and `execve(2)`, where other threads' locks may be held forever.
 
 use super::call::{Attempt, Call, Refused};
+use crate::netlink::{self, HEADER, Outcome};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{RecvFlags, SendFlags};
@@ -186,7 +187,7 @@ fn wait_until_local(address: Ipv6Addr) {
     }
 }
 
-/// A message of `rtnetlink(7)` under construction.
+/// A message of `rtnetlink(7)` under construction: [`netlink::Request`] without an allocation.
 struct Message {
     bytes: [u8; 256],
     len: usize,
@@ -194,23 +195,21 @@ struct Message {
 
 impl Message {
     fn new() -> Message {
-        Message { bytes: [0; 256], len: 16 }
+        Message { bytes: [0; 256], len: HEADER }
     }
 
     /// Sends the request, and waits for its result.
     fn send(mut self, kind: u16, call: Call) -> Attempt<()> {
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        self.bytes[..4].copy_from_slice(&(self.len as u32).to_ne_bytes());
-        self.bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-        self.bytes[6..8].copy_from_slice(&(flags as u16).to_ne_bytes());
+        self.bytes[..HEADER].copy_from_slice(&netlink::header(self.len, kind, flags, 0));
         let socket = socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE, Call::Netlink)?;
         rustix::net::send(&socket, &self.bytes[..self.len], SendFlags::empty()).map_err(call.with())?;
         let mut answer = [0; 512];
         let (len, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty()).map_err(call.with())?;
-        // `struct nlmsgerr` after the header: zero is success, otherwise a negative errno.
-        match answer[..len].get(16..20).and_then(|error| error.try_into().ok()).map(i32::from_ne_bytes) {
-            Some(0) => Ok(()),
-            error => Err(Refused { call, errno: error.map_or(libc::EIO, i32::wrapping_neg) }),
+        match netlink::messages(&answer[..len]).next().map(|message| message.outcome()) {
+            Some(Outcome::Done) => Ok(()),
+            Some(Outcome::Refused(errno)) => Err(Refused { call, errno }),
+            Some(Outcome::Part | Outcome::Damaged) | None => Err(Refused { call, errno: libc::EIO }),
         }
     }
 
