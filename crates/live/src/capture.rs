@@ -5,6 +5,8 @@
 //! was lost, when it reaches one. Only its headers are kept (`docs/capture.md`). Logs have one file per connection and
 //! end (`docs/qlog.md`). Start with [`simulate`].
 
+mod content;
+mod error;
 mod frames;
 pub(crate) mod pcapng;
 mod qlog;
@@ -12,10 +14,13 @@ mod tcp;
 mod tfrc;
 mod udp;
 
+pub use error::CaptureError;
+
+use error::failed;
 use frames::Frames;
 use paceline_flow::Transport;
 use paceline_sim::model::{FlowModel, Model};
-use paceline_sim::{Capture, Captured, QuicEvent, RunError, RunOptions, RunOutput, Scenario, expand, run_captured};
+use paceline_sim::{Capture, Captured, QuicEvent, RunOptions, RunOutput, Scenario, expand, run_captured};
 use pcapng::Pcapng;
 use qlog::Logs;
 use std::io::{self, BufWriter};
@@ -40,57 +45,6 @@ pub struct CaptureFile<'a> {
     /// Names of the hosts to capture at; empty: all.
     pub hosts: &'a [String],
 }
-
-/// Why there is no result, or no complete capture.
-#[derive(Debug)]
-pub enum CaptureError {
-    /// The run failed or was cancelled. The files contain what was captured until then.
-    Run(RunError),
-    /// This file, or one in this folder, could not be written.
-    File(PathBuf, io::Error),
-    /// The folder for logs is not empty.
-    NotEmpty(PathBuf),
-    /// Logs were requested, but no flow uses QUIC.
-    NothingToLog,
-    /// This flow has requests over TCP, which captures do not support.
-    Requests(String),
-    /// There is no such host; with the names of the existing ones.
-    NoHost(String, Vec<String>),
-}
-
-impl core::fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            CaptureError::Run(error) => error.fmt(f),
-            CaptureError::File(path, error) => write!(f, "{}: {error}", path.display()),
-            CaptureError::NotEmpty(folder) => {
-                write!(
-                    f,
-                    "{} is not empty, and logs of two runs would mix: name another folder, or empty it",
-                    folder.display()
-                )
-            }
-            CaptureError::NothingToLog => {
-                f.write_str("no flow is over QUIC, so there is nothing to log: give one `transport = \"quic\"`")
-            }
-            CaptureError::Requests(flow) => {
-                write!(
-                    f,
-                    "flow `{flow}` has requests over TCP, and a capture cannot show both halves of such a connection: \
-                     capture it without `request`, or over QUIC"
-                )
-            }
-            CaptureError::NoHost(name, hosts) => {
-                const SHOWN: usize = 12;
-                let shown: Vec<String> = hosts.iter().take(SHOWN).map(|host| format!("`{host}`")).collect();
-                let more = if hosts.len() > SHOWN { ", ..." } else { "" };
-                write!(f, "there is no host `{name}` with a flow; there are {}{more}", shown.join(", "))
-            }
-        }
-    }
-}
-
-impl core::error::Error for CaptureError {}
 
 /// Runs a scenario once, with this seed, and writes its packets and logs. Packets are first written to a temporary file
 /// beside the destination, which it replaces when the run has ended or was cancelled. If it cannot be written
@@ -129,10 +83,6 @@ pub fn simulate(
         let _ = std::fs::remove_file(&part);
     }
     done
-}
-
-fn failed(path: &Path) -> impl Fn(io::Error) -> CaptureError {
-    move |error| CaptureError::File(path.to_owned(), error)
 }
 
 /// The temporary file for a destination; `None` for a pipe or a device, which is written directly.

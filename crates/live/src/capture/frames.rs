@@ -1,5 +1,6 @@
 //! Frames: a simulated packet as the bytes on a wire, beginning with its IPv4 header.
 
+use super::content::{Addresses, ZEROS};
 use super::pcapng::Direction;
 use super::tcp::Tcp;
 use super::udp::Udp;
@@ -13,36 +14,10 @@ use paceline_sim::model::Model;
 /// Number of payload bytes kept of a packet beyond its headers. All are zeros.
 const KEPT: usize = 8;
 
-/// A packet's source and destination.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Addresses {
-    pub(super) from: [u8; 4],
-    pub(super) to: [u8; 4],
-}
-
-/// What follows the IPv4 header: bytes, and the number of zeros after them.
-#[derive(Debug, Default)]
-pub(super) struct Content {
-    pub(super) header: Vec<u8>,
-    pub(super) payload: usize,
-}
-
-/// Zeros for the longest payload.
-pub(super) static ZEROS: [u8; 65_536] = [0; 65_536];
-
 /// The address of a node: 10.0.0.1 for the first.
 pub(super) const fn address(node: usize) -> [u8; 4] {
     let [_, b, c, d] = (node as u32 + 1).to_be_bytes();
     [10, b, c, d]
-}
-
-/// A random-looking number for a flow: its initial sequence number, its connection id.
-pub(super) const fn scramble(flow: u32, connection: u32) -> u32 {
-    // the finaliser of SplitMix64
-    let mut z = ((flow as u64) << 32 | connection as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) as u32
 }
 
 struct Flow {
@@ -127,15 +102,6 @@ fn ecn(flags: Flags) -> IpEcn {
         flags if flags.has(Flags::ECT) => IpEcn::Ect0,
         _ => IpEcn::NotEct,
     }
-}
-
-/// Returns a wrong checksum for a damaged packet, the `right` one otherwise.
-pub(super) const fn checksum(packet: &Packet, right: u16) -> u16 {
-    if !packet.flags.has(Flags::CORRUPT) {
-        return right;
-    }
-    // never zero, which in UDP means no checksum
-    if right == 1 { 2 } else { right ^ 1 }
 }
 
 #[cfg(test)]

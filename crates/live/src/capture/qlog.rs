@@ -2,10 +2,12 @@
 
 mod connection;
 mod end;
+mod flow;
 mod packets;
 
-use super::{CaptureError, failed};
-use end::{End, Flow};
+use super::error::{CaptureError, failed};
+use end::End;
+use flow::Flow;
 use paceline_packet::FlowId;
 use paceline_sim::model::Model;
 use paceline_sim::{Captured, QuicEvent};

@@ -4,7 +4,7 @@
 //! each connection has its own port at its sender, and counts bytes from an initial sequence number. Segments at the
 //! end of a write may be shorter than the others: which ones is recorded when they leave the sender.
 
-use super::frames::{Addresses, Content, ZEROS, checksum, scramble};
+use super::content::{Addresses, Content, ZEROS, checksum, scramble};
 use super::pcapng::Direction;
 use etherparse::{TcpHeader, TcpOptionElement};
 use paceline_control::{Ecn, Profile};

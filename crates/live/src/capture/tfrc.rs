@@ -1,7 +1,7 @@
 //! TFRC's messages (`docs/wire/tfrc.md`) for simulated packets. A report's counts are not in the simulated packet: they
 //! are counted here, where data arrive.
 
-use super::frames::scramble;
+use super::content::scramble;
 use super::pcapng::Direction;
 use paceline_packet::wire::tfrc::{Ack, ConnectionId, Data, Datagram, Feedback, Message, Single, Ticks};
 use paceline_packet::{Flags, LastHole, Packet, Stamp, Subflow, TfrcData, TfrcReport};

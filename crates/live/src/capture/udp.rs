@@ -1,6 +1,6 @@
 //! UDP payloads of flows without TCP: RTP, RTCP, Paceline's own messages, or plain datagrams.
 
-use super::frames::{Addresses, Content, ZEROS, checksum};
+use super::content::{Addresses, Content, ZEROS, checksum};
 use super::pcapng::Direction;
 use super::tfrc::Tfrc;
 use etherparse::UdpHeader;

@@ -2,8 +2,8 @@
 //! another flow's session is passed here as inputs, so that event logs contain it.
 
 use super::flow::Flow;
-use super::flows::Port;
 use super::groups::{forget, place};
+use super::port::Port;
 use crate::session::{Bundled, Input, Outbox, Session};
 use paceline_flow::rtp::{Grant, Waiting};
 use paceline_sim::bundling::Division;

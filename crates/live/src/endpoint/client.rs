@@ -1,11 +1,12 @@
 //! `paceline send`: requests flows from a server, runs this end of them, and joins both ends' measurements.
 
 use super::budget::max_result_len;
-use super::channel::{Channel, ChannelReader, ChannelWriter, Key, PATIENCE, Unanswered};
+use super::channel::{Channel, ChannelReader, ChannelWriter, PATIENCE, Unanswered};
 use super::control::{self, ClientMessage, Direction, Greeting, MAX_REQUEST, Offer, ServerMessage};
 use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::Half;
 use super::kernel;
+use super::options::{RequestedFlow, SendOptions};
 use super::outcome::{LiveRun, results, stopped_there};
 use super::remote_results::checked_of;
 use super::udp::UdpPort;
@@ -35,48 +36,6 @@ use std::time::Duration;
 const RESULTS: u64 = 15;
 const ALL_RESULTS: u64 = 120;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// A requested flow, and its name in the results.
-#[derive(Clone, Debug)]
-pub struct RequestedFlow {
-    /// Its name, also that of its group.
-    pub name: String,
-    /// Index among flows of the same name.
-    pub instance: u32,
-    /// The flow.
-    pub offer: Offer,
-}
-
-/// Options of a client.
-#[derive(Clone, Debug)]
-pub struct SendOptions {
-    /// The server's name or address.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// The server's key, if it requires one.
-    pub key: Option<Key>,
-    /// The flows. The address family of each follows from the host's address.
-    pub flows: Vec<RequestedFlow>,
-    /// Folder for event logs.
-    pub logs: Option<PathBuf>,
-    /// Folder for this end's logs of QUIC connections (qlog).
-    pub qlogs: Option<PathBuf>,
-    /// A folder in which the server stores its measurements, if both can access one.
-    pub results: Option<PathBuf>,
-    /// The local port of the first flow; each further flow uses the next one; `None`: ports chosen by the system.
-    pub ports: Option<u16>,
-    /// The pipe through which the path below learns when flows begin ([`Beginning`](crate::start_signal::Beginning)).
-    pub beginning: Option<PathBuf>,
-}
-
-impl SendOptions {
-    /// The local address of a flow's socket.
-    fn bound(&self, mut local: SocketAddr, index: usize) -> SocketAddr {
-        local.set_port(self.ports.map_or(0, |first| first.saturating_add(index as u16)));
-        local
-    }
-}
 
 /// How to start a server, for error messages.
 const START: &str = "start one on that host with `paceline serve --port P`, for others than itself with --key-file FILE or --open, \

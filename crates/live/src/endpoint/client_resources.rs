@@ -140,7 +140,8 @@ impl Drop for Open<'_> {
 mod tests {
     use super::super::channel::{Channel, PATIENCE};
     use super::super::control::{ClientMessage, Direction, MAX_REQUEST, Offer, ServerMessage};
-    use super::super::server::{ServeOptions, Server, rest};
+    use super::super::options::ServeOptions;
+    use super::super::server::{Server, rest};
     use super::*;
     use crate::clock::Clock;
     use crate::session::{Family, FlowSpec, ForeignSchemes};

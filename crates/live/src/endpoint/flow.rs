@@ -1,9 +1,9 @@
 //! A flow run by a driver: its session, its recordings, and its connection to the sockets.
 
 use super::budget::Net;
-use super::driver::{NewFlow, Outcome, View};
-use super::flows::Port;
 use super::half::{Before, EVERY, Half, Recorder, epoch, first_capture};
+use super::new_flow::{NewFlow, Outcome, View};
+use super::port::Port;
 use crate::clock::{Clock, histogram};
 use crate::quic::Logged;
 use crate::session::is_rtcp;

@@ -1,7 +1,7 @@
 //! A server's conditions for each single flow. Limits for all flows together are in [`super::budget`].
 
 use super::control::{Direction, Offer};
-use super::server::ServeOptions;
+use super::options::ServeOptions;
 use crate::peer_text::peer_text;
 use paceline_units::Rate;
 

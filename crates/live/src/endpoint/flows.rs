@@ -4,33 +4,10 @@
 use super::bundles::Bundles;
 use super::flow::Flow;
 use super::groups::Groups;
-use super::udp::UdpPort;
+use super::port::Port;
 use crate::session::{EcnBits, Input, Outbox, SILENCE, Session};
 use paceline_units::{Span, Time};
-use std::io;
 use std::net::SocketAddr;
-
-/// A port that sends datagrams.
-pub(super) trait Port {
-    /// Sends them to `to`, which is the peer of a connected port.
-    ///
-    /// # Errors
-    /// `ConnectionRefused`: nobody listens there.
-    fn send(&mut self, out: &Outbox, to: SocketAddr) -> io::Result<()>;
-
-    /// Datagrams for which there was no room, or that were refused.
-    fn refused(&self) -> u64;
-}
-
-impl Port for UdpPort {
-    fn send(&mut self, out: &Outbox, to: SocketAddr) -> io::Result<()> {
-        UdpPort::send(self, out, to)
-    }
-
-    fn refused(&self) -> u64 {
-        UdpPort::refused(self)
-    }
-}
 
 /// The flows of one end.
 pub(super) struct Flows<P> {

@@ -1,7 +1,7 @@
 //! The coupled flows of a driver (RFC 8699): those that were requested together and name the same group.
 
 use super::flow::Flow;
-use super::flows::Port;
+use super::port::Port;
 use crate::session::{Input, Outbox, Session};
 use paceline_sim::coupling::Group;
 use paceline_units::Time;

@@ -1,8 +1,8 @@
 //! Result of a client's run: the halves of its flows joined into tables, and notes about the run.
 
-use super::client::{RequestedFlow, SendOptions};
 use super::control::Direction;
 use super::half::{Half, joined, recordings};
+use super::options::{RequestedFlow, SendOptions};
 use crate::host::HostReport;
 use crate::results::{LiveOutput, LiveSummary};
 use crate::session::{End, Reported};

@@ -4,10 +4,11 @@
 //! reports must contain, and when the flow ends because there are none. RTP and RTCP have one socket each, at both
 //! ends.
 
-use super::client::{RequestedFlow, SendError, SendWatch, ended_by};
+use super::client::{SendError, SendWatch, ended_by};
 use super::driver::{Driver, NewFlow, Running};
 use super::half::{Half, Table, joined, recordings};
 use super::numbers::Numbers;
+use super::options::RequestedFlow;
 use super::outcome::{FlowNotes, LiveRun, Notes};
 use super::server::rest;
 use super::udp::UdpPort;

@@ -6,26 +6,25 @@
 
 use super::auth_backoff::{LogRateLimiter, Tries};
 use super::budget::{self, Budget, Charge, Net, Portion};
-use super::channel::{Channel, Key, PATIENCE};
+use super::channel::{Channel, PATIENCE};
 use super::client_resources::{Open, PendingConnection, PendingConnections, ValidationPermit};
 use super::control::{self, Answer, ClientMessage, Direction, MAX_FLOWS, MAX_REQUEST, Offer, ServerMessage};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
+use super::options::ServeOptions;
 use super::{LogSink, flow_limits, kernel};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::peer_text::peer_text;
-use crate::quic::{Fingerprint, Keys, LogQuota, OwnKey, Place};
-use crate::session::ForeignSchemes;
+use crate::quic::{Fingerprint, Keys, OwnKey, Place};
 use crate::session::{Family, SessionSpec, Side};
-use paceline_units::{Rate, Span, Time};
+use paceline_units::{Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 use std::net::TcpStream;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -42,29 +41,6 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// Maximum number of log lines per ten seconds about flows that begin and end.
 const FLOW_LINES: u32 = 200;
-
-/// Options of a server, mostly limits.
-#[derive(Clone, Debug)]
-pub struct ServeOptions {
-    /// Address for TCP and UDP.
-    pub bind: SocketAddr,
-    /// The key that a client must have; `None`: anyone may connect.
-    pub key: Option<Key>,
-    /// Maximum rate of a flow.
-    pub max_rate: Rate,
-    /// Maximum duration of a flow.
-    pub max_duration: Span,
-    /// Maximum number of concurrent flows.
-    pub max_sessions: usize,
-    /// Maximum memory for concurrent flows and their recordings, in bytes.
-    pub max_memory: u64,
-    /// A folder for this end's results that the client reads too, so that they need not cross the network.
-    pub results: Option<PathBuf>,
-    /// Folder for this end's logs of QUIC connections (qlog), and their quota.
-    pub qlogs: Option<(PathBuf, Arc<LogQuota>)>,
-    /// The server's own schemes that flows which it sends may name.
-    pub schemes: ForeignSchemes,
-}
 
 /// State shared by the server's threads.
 pub(super) struct Shared {

@@ -7,13 +7,14 @@ mod measures;
 mod schemes;
 mod stops;
 
-use super::client::{RequestedFlow, SendOptions};
 use super::control::{Direction, Measure, Offer};
 use super::driver::NewFlow;
 use super::flow::Flow;
-use super::flows::{Flows, Port};
+use super::flows::Flows;
 use super::half::{Half, epoch};
+use super::options::{RequestedFlow, SendOptions};
 use super::outcome::{LiveRun, results};
+use super::port::Port;
 use crate::clock::Clock;
 use crate::path::{Emulator, FlowLosses, Folder, PathSpec, Side as End};
 use crate::quic::{Keys, OwnKey};

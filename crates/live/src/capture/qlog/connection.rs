@@ -1,6 +1,6 @@
 //! The log of one connection at one of its ends.
 
-use super::end::Flow;
+use super::flow::Flow;
 use paceline_flow::quic::{CongestionState, Recovery, Stage};
 use paceline_packet::{Flags, Packet};
 use paceline_qlog::write::{
