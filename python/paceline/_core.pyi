@@ -500,6 +500,10 @@ def run_path(
     ValueError.
     """
 
+def edit(text: str, changes: str) -> str:
+    """Sets and removes keys in scenario text; comments, order and layout stay. `changes` is JSON: pairs of a path, as for
+    `--set`, and a value; null removes the key. Raises ScenarioError."""
+
 def schema_json() -> str:
     """The JSON Schema of scenario files."""
 

@@ -39,6 +39,7 @@ pyo3::import_exception!(paceline.errors, ScenarioError);
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     panics::keep_to_ourselves();
     module.add_class::<scenario::Scenario>()?;
+    module.add_function(wrap_pyfunction!(scenario::edit, module)?)?;
     own_controllers::add(module)?;
     module.add_class::<environment::Environments>()?;
     module.add_function(wrap_pyfunction!(environment::features, module)?)?;

@@ -145,6 +145,13 @@ fn tried<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> PyResult<T> {
     }
 }
 
+/// Sets and removes keys in scenario text; comments, order and layout stay. `changes` is JSON: pairs of a path and a
+/// value; null removes the key.
+#[pyfunction]
+pub fn edit(text: &str, changes: &str) -> PyResult<String> {
+    tried(|| core::edit::edit_by_json(text, changes))
+}
+
 /// Sets the values at these paths, one after the other.
 fn put(document: &mut Document, values: &[(String, String)]) -> PyResult<()> {
     values.iter().try_for_each(|(path, value)| tried(|| document.set(path, value)))

@@ -19,6 +19,7 @@ mod disciplines;
 mod docs;
 mod ecn_rtp;
 mod edca;
+mod edit;
 mod end_of_run;
 mod environment;
 mod frames;

@@ -1,8 +1,8 @@
 //! The interface for JavaScript.
 
-use crate::edit::{self, Change};
 use crate::scenario::{self, Checked, Refusal};
 use js_sys::{Array, Float64Array, Function, JSON, Object, Reflect};
+use paceline_sim::scenario::edit::edit_by_json;
 use paceline_sim::{Recording, RunOptions, Watching, describe, simulate};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
@@ -77,9 +77,7 @@ pub fn model(name: &str, columns: Vec<Float64Array>, inverse: bool) -> Result<Ve
 /// An Error with a message.
 #[wasm_bindgen]
 pub fn edit(text: &str, changes: &str) -> Result<String, JsError> {
-    let changes: Vec<Change> =
-        serde_json::from_str(changes).map_err(|error| JsError::new(&format!("the changes are not JSON: {error}")))?;
-    edit::edit(text, &changes).map_err(|error| JsError::new(&error))
+    edit_by_json(text, changes).map_err(|error| JsError::new(&error))
 }
 
 /// A checked scenario.

@@ -6,6 +6,7 @@ the scenario.
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from paceline import _core, own_controllers
-from paceline.scenarios.scenario import toml_text
 
 _FILES = (
     ("link", "*", "rate_trace", "file"),
@@ -31,35 +31,36 @@ def text_from(scenario: _core.Scenario, directory: Path) -> str:
     text, base, _, _, classes = scenario.__getnewargs__()
     table = tomllib.loads(text)
     given = {name for name, _ in classes}
-    moved = False
-    for holder, key in _places(table, _CONTROLLERS):
-        cc = holder[key]
+    changes = []
+    for place, cc in _places(table, _CONTROLLERS):
         file = own_controllers.file_of(cc)
         # the name of a module, or of a registered class, is no file
         if file == cc or cc in given or Path(file).is_absolute():
             continue
         head = cc.index(":") + 1
-        holder[key] = cc[:head] + _from(own_controllers.where(base, file), directory) + cc[head + len(file) :]
-        moved = True
+        moved = _from(own_controllers.where(base, file), directory)
+        changes.append((place, cc[:head] + moved + cc[head + len(file) :]))
     for path in _FILES:
-        for holder, key in _places(table, path):
-            if not Path(holder[key]).is_absolute():
-                holder[key] = _from(Path(base, holder[key]), directory)
-                moved = True
-    return toml_text(table) if moved else text
+        for place, file in _places(table, path):
+            if not Path(file).is_absolute():
+                changes.append((place, _from(Path(base, file), directory)))
+    return _core.edit(text, json.dumps(changes)) if changes else text
 
 
-def _places(value: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, str]]:
-    """The containers that hold a text at such a path, and its key there."""
+def _places(value: Any, path: tuple[str, ...], at: str = "") -> Iterator[tuple[str, str]]:
+    """The texts at such a path, each with its own path in the notation of `--set`."""
+    if not path:
+        if isinstance(value, str):
+            yield at, value
+        return
     key, *rest = path
-    if rest and key == "*":
-        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            yield from _places(inner, tuple(rest))
-    elif isinstance(value, dict) and key in value:
-        if rest:
-            yield from _places(value[key], tuple(rest))
-        elif isinstance(value[key], str):
-            yield value, key
+    if isinstance(value, dict):
+        for name in value if key == "*" else {key} & value.keys():
+            # a name has no quotes: letters, digits, `-`, `_` and `.`
+            yield from _places(value[name], tuple(rest), f'{at}."{name}"' if at else name)
+    elif isinstance(value, list) and key == "*":
+        for index, inner in enumerate(value):
+            yield from _places(inner, tuple(rest), f"{at}[{index}]")
 
 
 def _from(file: Path, directory: Path) -> str:

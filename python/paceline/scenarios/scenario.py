@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -200,21 +199,6 @@ def _toml(value: Any) -> str:
                 f'{value!r} is not a value for a scenario: write text, as "50 ms", a number, True or False, '
                 "a list or a dict"
             )
-
-
-def toml_text(table: Mapping[str, Any], *above: str) -> str:
-    """A table as the text of a file: its values, then a header and the same for each nested table, below those `above`.
-    Raises ArgumentError."""
-    values = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
-    parts = ["".join(f"{_key(key)} = {_toml(value)}\n" for key, value in values.items())]
-    if above and (values or not table):
-        parts[0] = f"[{'.'.join(map(_key, above))}]\n{parts[0]}"
-    parts += [toml_text(inner, *above, key) for key, inner in table.items() if isinstance(inner, Mapping)]
-    return "\n".join(part for part in parts if part)
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
 
 
 def assignment(text: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 //! The scenario file: read, checked, with every default filled in.
 //!
-//! [`Document`] is the file as TOML, in which keys can still be set. [`Scenario::check`] validates it against the
+//! [`Document`] is the file as TOML, in which keys can still be set; [`mod@edit`] changes its text and keeps the layout. [`Scenario::check`] validates it against the
 //! schema (`walk`), then against the rules that a schema cannot express (`rules`). It returns a [`Scenario`] with every
 //! value that a run needs, or all mistakes at once. [`Scenario::warnings`] lists keys without effect.
 //!
@@ -18,6 +18,7 @@ mod docs;
 mod document;
 pub mod draw;
 mod edca;
+pub mod edit;
 pub mod encoder;
 mod error;
 mod fill;

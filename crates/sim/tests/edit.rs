@@ -1,7 +1,7 @@
 //! An edit changes what it says and nothing else.
 
 use paceline_sim::scenario::Document;
-use paceline_web::edit::edit;
+use paceline_sim::scenario::edit::{edit, edit_by_json};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
@@ -193,6 +193,8 @@ fn what_cannot_be_is_said_in_words() {
         edit("a = 1\nb = =\n", &[]).unwrap_err().split(": ").take(2).collect::<Vec<_>>(),
         ["the text:2:5", "not TOML"]
     );
+    assert_eq!(edit_by_json("a = 1 # x\n", r#"[["a", 2], ["b", null]]"#).unwrap(), "a = 2 # x\n");
+    assert!(edit_by_json("", "{").unwrap_err().starts_with("the changes are not JSON: "));
 }
 
 /// Every path in a table, with its value.

@@ -7,8 +7,8 @@
 
 mod layout;
 
+use super::{Document, Step, joined, split};
 use layout::Remains;
-use paceline_sim::scenario::{Document, Step, joined, split};
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
 
@@ -17,6 +17,16 @@ pub type Change = (String, Json);
 
 /// Tables whose entries are named by the file.
 const NAMED: [&str; 3] = ["flow", "link", "cell"];
+
+/// [`edit`] with its changes as JSON: pairs of a path and a value.
+///
+/// # Errors
+/// A message: the changes are not such JSON, or as for [`edit`].
+pub fn edit_by_json(text: &str, changes: &str) -> Result<String, String> {
+    let changes: Vec<Change> =
+        serde_json::from_str(changes).map_err(|error| format!("the changes are not JSON: {error}"))?;
+    edit(text, &changes)
+}
 
 /// Applies these changes to the text, one after the other.
 ///
