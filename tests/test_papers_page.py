@@ -20,8 +20,8 @@ from paceline.papers import loading, page, writing
 from paceline.report import figures
 from paceline.results.store import Store
 from paceline.studies import measure, reproduction
+from paceline.studies.paper import Abstract
 from paceline.studies.points import Place
-from paceline.studies.readings import Abstract
 from paceline.studies.reproduction import Reproduction
 from small_paper import GOODPUT
 

@@ -15,7 +15,7 @@ from paceline.files.paper_folders import PaperError
 from paceline.papers import loading, page, rereading, summary
 from paceline.results.store import Store
 from paceline.studies import readings, reproduction
-from paceline.studies.readings import Abstract
+from paceline.studies.paper import Abstract
 from paceline.studies.reproduction import Reproduction
 from paceline.studies.verdict import Outcome, Verdict
 from small_paper import GOODPUT

@@ -20,8 +20,9 @@ from paceline.results.results import RunRecord
 from paceline.simulate.points import simulate
 from paceline.statistics import Estimate, independent_difference, welch_p_value
 from paceline.studies import points, reproduction
-from paceline.studies.paper import Paper, World
+from paceline.studies.paper import Paper
 from paceline.studies.points import Place
+from paceline.studies.study import World
 from screen import Said, here
 from small_paper import GOODPUT, TCP_AND_TFRC
 

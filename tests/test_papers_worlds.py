@@ -21,7 +21,8 @@ from paceline.report.traces import traces
 from paceline.results.results import RunRecord
 from paceline.statistics import independent_difference
 from paceline.studies import points, reproduction
-from paceline.studies.paper import Paper, World
+from paceline.studies.paper import Paper
+from paceline.studies.study import World
 from paceline.studies.verdict import Outcome
 from small_paper import GOODPUT, TCP_AND_TFRC
 

@@ -11,7 +11,7 @@ from paceline.papers import loading
 from paceline.results.results import RunRecord
 from paceline.results.series import sparse
 from paceline.studies import measure, reproduction
-from paceline.studies.paper import Metric
+from paceline.studies.metric import Metric
 
 
 def metric(field: str) -> Metric:

@@ -16,7 +16,7 @@ from paceline import models
 from paceline.statistics import estimate, t_quantile
 from paceline.statistics.sample_intervals import Sample
 from paceline.studies.expression import FUNCTIONS, RUNS_ABOVE, Array, Column, Expression, ExpressionError
-from paceline.studies.paper import Metric
+from paceline.studies.metric import Metric
 from paceline.studies.sample import sample
 from paceline.studies.verdict import ABOUT_SHARE, Kind, Outcome, Published, judge
 

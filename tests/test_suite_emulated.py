@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from paceline import realtime
 from paceline.cli import app
 from paceline.results.store import Store
-from paceline.studies.paper import World
+from paceline.studies.study import World
 from paceline.suite import compiled, loading, report, running
 from paceline.suite.verdict import Outcome
 from stand_in import stand_in

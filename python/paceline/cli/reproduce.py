@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from paceline.emulator.realtime_queue import Runner
     from paceline.papers.rereading import Planned
     from paceline.simulate.executors import ExecutorLike
-    from paceline.studies import paper as papers
-    from paceline.studies.readings import Reading
+    from paceline.studies.paper import Paper, Reading
     from paceline.studies.reproduction import Plan, Reproduction
 
 COUNTED = {
@@ -189,7 +188,7 @@ class Form(Enum):
 
 
 def _reproduce(
-    whole: papers.Paper,
+    whole: Paper,
     figure: str | None,
     runs: int | None,
     workers: int | None,
@@ -203,8 +202,8 @@ def _reproduce(
     from paceline.papers import rereading, writing
     from paceline.results.store import Store, alone_in
     from paceline.simulate.points import workers_of_machine
-    from paceline.studies import paper as papers
     from paceline.studies import readings, reproduction
+    from paceline.studies.study import World
     from paceline.studies.verdict import Outcome
 
     console = layout.stdout()
@@ -220,7 +219,7 @@ def _reproduce(
     others = rereading.plan(chosen, runs) if every_reading else []
     kept, spared_s = planned.kept(out)
     takes = duration(reproduction.seconds_on(planned.seconds - spared_s, at_a_time))
-    of = planned.runs * planned.worlds.count(papers.World.SIMULATED)
+    of = planned.runs * planned.worlds.count(World.SIMULATED)
     writing.check_whole(
         out, whole, figure, runs, real=real_time is not None, full=form is Form.FULL, readings=every_reading
     )
@@ -283,7 +282,7 @@ def _reproduce(
     layout.say(console, f"The page: {page}\nFigures (SVG, PNG) and tables (Parquet, CSV) lie beside it.")
 
 
-def _reading(paper: papers.Paper, key: str) -> Reading:
+def _reading(paper: Paper, key: str) -> Reading:
     found = next((one for one in paper.readings if one.key == key), None)
     if found is None:
         there = ", ".join(one.key for one in paper.readings) or "none"
@@ -325,7 +324,7 @@ def _reading_words(others: list[Planned], at_a_time: int) -> str:
     return f"Then {len(others)} other readings, simulated: about {takes} more at most.\n"
 
 
-def _real_time(paper: papers.Paper, form: Form) -> Runner | None:
+def _real_time(paper: Paper, form: Form) -> Runner | None:
     """The runner of real-time points; None if there are none, or the system cannot run them."""
     if form is Form.SIMULATED or not any(study.is_emulated for study in paper.studies.values()):
         return None
@@ -341,9 +340,9 @@ def _real_time(paper: papers.Paper, form: Form) -> Runner | None:
 
 def _real_words(planned: Plan, workers: int | None) -> str:
     from paceline.emulator.realtime_queue import Budget
-    from paceline.studies import paper as papers
+    from paceline.studies.study import World
 
-    many = sum(world is papers.World.EMULATED for world in planned.worlds)
+    many = sum(world is World.EMULATED for world in planned.worlds)
     budget = Budget.of_machine(workers)
     beside = "one after the other" if budget.runs == 1 else f"up to {budget.runs} side by side"
     return (
@@ -352,9 +351,7 @@ def _real_words(planned: Plan, workers: int | None) -> str:
     )
 
 
-def _list(
-    paper: papers.Paper, figure: str | None, runs: int | None, workers: int | None, *, alone: bool
-) -> None:
+def _list(paper: Paper, figure: str | None, runs: int | None, workers: int | None, *, alone: bool) -> None:
     console = layout.stdout()
     layout.say(console, f"{paper.key}: {paper.title}\n{paper.authors}, {paper.published_in}\n\n")
     if figure is None:
@@ -363,7 +360,7 @@ def _list(
         _claims(paper.only(figure))
 
 
-def _figures(paper: papers.Paper, runs: int, workers: int | None, *, alone: bool) -> None:
+def _figures(paper: Paper, runs: int, workers: int | None, *, alone: bool) -> None:
     """Prints a row per figure: its subject, points, time, and number of published statements; for a paper listed
     `alone` also its readings."""
     from rich.text import Text
@@ -377,7 +374,7 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None, *, alone: bool
 
     whole = reproduction.plan(paper, runs)
 
-    def row(name: str, what: str, one: papers.Paper) -> tuple[str, ...]:
+    def row(name: str, what: str, one: Paper) -> tuple[str, ...]:
         planned = whole.of(one.studies)
         real_s = planned.real_seconds(Budget.of_machine(workers))
         takes = duration(reproduction.seconds_on(planned.seconds, at_a_time) + real_s)
@@ -408,7 +405,7 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None, *, alone: bool
     )
 
 
-def _claims(paper: papers.Paper) -> None:
+def _claims(paper: Paper) -> None:
     """Prints the published statements about a figure."""
     from rich.text import Text
 

@@ -83,7 +83,7 @@ def _before(whole: Paper, planned: Plan, out: Path, workers: int | None, *, real
     from paceline.emulator.realtime_queue import Budget
     from paceline.simulate.points import workers_of_machine
     from paceline.studies import reproduction
-    from paceline.studies.paper import World
+    from paceline.studies.study import World
 
     at_a_time = workers if workers is not None else workers_of_machine()
     kept, spared_s = planned.kept(out)
@@ -103,7 +103,7 @@ def _real_time(chosen: Paper, planned: Plan, *, simulated: bool, write: bool) ->
     """The runner of real-time points, or None; and in words why points are left out, if any."""
     from paceline import realtime
     from paceline.papers import verifying
-    from paceline.studies.paper import World
+    from paceline.studies.study import World
 
     many = planned.worlds.count(World.EMULATED)
     if not many:

@@ -16,8 +16,8 @@ from paceline.tables.layout import Column, Layout
 
 if TYPE_CHECKING:
     from paceline.simulate.executors import ExecutorLike
-    from paceline.studies.paper import World
     from paceline.studies.reproduction import Plan
+    from paceline.studies.study import World
     from paceline.suite.running import Result
     from paceline.suite.suite import Suite
 
@@ -175,7 +175,7 @@ def _named(read: Suite, scheme: list[str], queue: list[str]) -> list[str]:
 def _world(over: str) -> World:
     """The world to run in. Raises PacelineError for an unknown one, and if nothing can run in real time here."""
     from paceline import realtime
-    from paceline.studies.paper import World
+    from paceline.studies.study import World
     from paceline.suite.running import OVER
 
     world = next((world for world, word in OVER.items() if word == over), None)
@@ -201,7 +201,7 @@ def _run(
     from paceline import files, realtime
     from paceline.results.store import Store, alone_in
     from paceline.studies import reproduction
-    from paceline.studies.paper import World
+    from paceline.studies.study import World
     from paceline.suite import junit as xml
     from paceline.suite import running, writing
 
@@ -235,7 +235,7 @@ def _announced(chosen: Suite, planned: Plan, out: Path, workers: int | None, wor
     from paceline.emulator.realtime_queue import Budget
     from paceline.simulate.points import workers_of_machine
     from paceline.studies import reproduction
-    from paceline.studies.paper import World
+    from paceline.studies.study import World
 
     said = f"{chosen.key}: {len(chosen.cases)} case{'s' if len(chosen.cases) != 1 else ''}, {planned.runs_in_all} runs"
     if world is World.EMULATED:

@@ -22,9 +22,9 @@ from paceline import files
 from paceline.files.paper_folders import PaperError
 from paceline.results.results import RunRecord
 from paceline.simulate.points import Point, run_points, seeds_from
-from paceline.studies.paper import World
 from paceline.studies.points import Place
 from paceline.studies.reproduction import Plan
+from paceline.studies.study import World
 
 BITS = "bits.csv"
 """The file of a paper's hashes."""

@@ -12,23 +12,9 @@ from paceline.papers.published_file import read_claims
 from paceline.papers.readings_file import read_abstract, read_causes, read_readings
 from paceline.results.recordings import SERIES
 from paceline.studies.expression import Expression
+from paceline.studies.metric import EACH, Episode, Metric
 from paceline.studies.over_time import RECORDED, REDUCTIONS
-from paceline.studies.paper import (
-    EACH,
-    Claim,
-    Curve,
-    Episode,
-    Finding,
-    Level,
-    Metric,
-    Paper,
-    Plot,
-    Series,
-    Study,
-    Trace,
-    World,
-)
-from paceline.studies.readings import Abstract, Cause, Reading
+from paceline.studies.paper import Abstract, Cause, Claim, Finding, Paper, Reading
 from paceline.studies.strict import (
     Table,
     check_distinct,
@@ -37,6 +23,7 @@ from paceline.studies.strict import (
     settings,
     to_expression,
 )
+from paceline.studies.study import Curve, Level, Plot, Series, Study, Trace, World
 
 
 def read_series(where: str, values: list[Any]) -> tuple[Series, ...]:

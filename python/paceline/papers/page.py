@@ -17,9 +17,9 @@ from paceline.report.numbers import plus_minus
 from paceline.report.picture import Picture
 from paceline.statistics import independent_difference
 from paceline.studies import measure, points
-from paceline.studies.paper import Level, Series, Study, World
 from paceline.studies.points import Place
 from paceline.studies.reproduction import Reproduction
+from paceline.studies.study import Level, Series, Study, World
 from paceline.studies.verdict import ABOUT_SHARE, REFUTED
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from paceline.files.paper_folders import PaperError
-from paceline.studies.paper import Claim, Metric, Show, Study
+from paceline.studies.metric import Metric
+from paceline.studies.paper import Claim, Show
 from paceline.studies.strict import Table, check_distinct, check_selections, to_expression
+from paceline.studies.study import Study
 from paceline.studies.verdict import Kind, Published
 
 

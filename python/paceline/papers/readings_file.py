@@ -9,9 +9,10 @@ from typing import Any
 
 from paceline.files.paper_folders import PaperError
 from paceline.studies.expression import Expression
-from paceline.studies.paper import Claim, Metric, Study
-from paceline.studies.readings import MAX_DIGITS_ERROR, Abstract, Cause, CauseKind, Part, Reading
+from paceline.studies.metric import Metric
+from paceline.studies.paper import MAX_DIGITS_ERROR, Abstract, Cause, CauseKind, Claim, Reading
 from paceline.studies.strict import Table, check_distinct, check_selections, settings, to_expression
+from paceline.studies.study import Part, Study
 from paceline.studies.verdict import NUMBERS
 
 NAMED = re.compile(r"\{([\w.-]+)\}")

@@ -10,8 +10,7 @@ from paceline.simulate.executors import ExecutorLike
 from paceline.simulate.points import Progress
 from paceline.studies import readings, reproduction
 from paceline.studies.measure import Result
-from paceline.studies.paper import Paper
-from paceline.studies.readings import Reading
+from paceline.studies.paper import Paper, Reading
 from paceline.studies.reproduction import Plan
 
 

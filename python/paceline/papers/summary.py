@@ -9,7 +9,8 @@ from paceline.report.numbers import plus_minus
 from paceline.statistics import Estimate
 from paceline.studies import readings
 from paceline.studies.measure import Result
-from paceline.studies.readings import Abstract, Cause, CauseKind, Trial
+from paceline.studies.paper import Abstract, Cause, CauseKind
+from paceline.studies.readings import Trial
 from paceline.studies.reproduction import Reproduction
 from paceline.studies.verdict import ABOUT_SHARE, REFUTED, Outcome
 

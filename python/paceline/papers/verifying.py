@@ -22,8 +22,10 @@ from paceline.simulate.executors import ExecutorLike
 from paceline.simulate.points import Progress
 from paceline.statistics import CONFIDENCE, Estimate, holm, t_quantile, welch_p_value
 from paceline.studies import measure, points, reproduction
-from paceline.studies.paper import EACH, Paper, Study, World
+from paceline.studies.metric import EACH
+from paceline.studies.paper import Paper
 from paceline.studies.points import Place
+from paceline.studies.study import Study, World
 
 INTERVALS = "intervals.csv"
 """The file of a paper's means in real time."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from paceline.studies.paper import Plot, Study
+from paceline.studies.study import Plot, Study
 
 _LETTER_POINTS = 5.2
 """The mean width of a letter in a tick label, in points."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paceline.studies.paper import Plot, Study
+from paceline.studies.study import Plot, Study
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#101010", "#882255")
 """Okabe and Ito's without their yellow, and a wine red, which colour-blind readers can distinguish. Markers, dashes and

@@ -21,9 +21,9 @@ from paceline.report import colours
 from paceline.report.colours import COLOURS, MARKERS
 from paceline.report.numbers import number
 from paceline.report.picture import Picture, tag
-from paceline.studies.paper import Plot, Study
 from paceline.studies.points import Place, places
 from paceline.studies.reproduction import Reproduction
+from paceline.studies.study import Plot, Study
 
 
 @dataclass(frozen=True)

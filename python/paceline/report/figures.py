@@ -31,9 +31,9 @@ from paceline.report.picture import POINTS_PER_INCH, PUBLISHED, Picture, tag
 from paceline.report.traces import has_names, traces
 from paceline.statistics import Estimate
 from paceline.studies import measure
-from paceline.studies.paper import Plot, Study
 from paceline.studies.points import Place
 from paceline.studies.reproduction import Reproduction
+from paceline.studies.study import Plot, Study
 
 TEXT, QUIET, RULE, PAGE = "#1b1f24", "#57606a", "#d8dbe0", "#ffffff"
 """A figure's colours besides those of its series; the page substitutes its own."""

@@ -16,9 +16,9 @@ from paceline.report.inline import Styles
 from paceline.report.numbers import number, plus_minus
 from paceline.report.picture import Picture
 from paceline.studies import measure, points
-from paceline.studies.paper import Plot, Study
 from paceline.studies.points import Place
 from paceline.studies.reproduction import RealTime, Reproduction
+from paceline.studies.study import Plot, Study
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from paceline import _core, files, playground
 from paceline.errors import PacelineWarning
 from paceline.studies import points
-from paceline.studies.paper import Study, World
 from paceline.studies.points import FIRST_SEED, Place
 from paceline.studies.reproduction import Reproduction
+from paceline.studies.study import Study, World
 
 REAL = "Points in real time do not open in the playground: they take a path on this host."
 OWN = "Points with a controller that is not built in do not open in the playground."

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from paceline.statistics import Estimate
 from paceline.studies import measure, points
-from paceline.studies.paper import Metric, Plot, Study
+from paceline.studies.metric import Metric
 from paceline.studies.points import Place
 from paceline.studies.reproduction import Reproduction
+from paceline.studies.study import Plot, Study
 
 
 def pooled(

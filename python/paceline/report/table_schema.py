@@ -15,8 +15,9 @@ import polars as pl
 from paceline import files
 from paceline.quantities import unit_of
 from paceline.statistics.sample_intervals import Basis
-from paceline.studies.paper import EACH, Metric, Paper, World
-from paceline.studies.readings import CauseKind
+from paceline.studies.metric import EACH, Metric
+from paceline.studies.paper import CauseKind, Paper
+from paceline.studies.study import World
 from paceline.studies.verdict import Kind, Outcome
 
 FILE = "datapackage.json"

@@ -9,9 +9,9 @@ import polars as pl
 
 from paceline.files.paper_folders import PaperError
 from paceline.statistics.over_time import jain_over_time
-from paceline.studies.paper import Plot, Study
 from paceline.studies.points import Place
 from paceline.studies.reproduction import Reproduction
+from paceline.studies.study import Plot, Study
 
 COLUMNS = 480
 """The columns that a line is thinned to: two per point of the figures' width."""

@@ -17,10 +17,12 @@ from paceline.statistics import Estimate, estimate
 from paceline.statistics.sample_intervals import Sample
 from paceline.studies import points
 from paceline.studies.expression import Array, Column, ExpressionError
+from paceline.studies.metric import EACH, Metric
 from paceline.studies.over_time import REDUCTIONS, Recordings
-from paceline.studies.paper import EACH, Claim, Curve, Metric, Paper, Study, World
+from paceline.studies.paper import Claim, Paper
 from paceline.studies.points import Place
 from paceline.studies.sample import sample
+from paceline.studies.study import Curve, Study, World
 from paceline.studies.verdict import Outcome, Verdict, judge
 
 Values = dict[Place, dict[str, list[float]]]

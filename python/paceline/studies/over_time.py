@@ -11,7 +11,7 @@ import polars as pl
 
 from paceline.files.paper_folders import PaperError
 from paceline.studies.expression import Array
-from paceline.studies.paper import Episode, Metric
+from paceline.studies.metric import Episode, Metric
 
 Truths = npt.NDArray[np.bool_]
 

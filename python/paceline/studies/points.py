@@ -12,7 +12,8 @@ from paceline.errors import ScenarioError
 from paceline.files.paper_folders import PaperError
 from paceline.scenarios.scenario import load
 from paceline.simulate.points import Point
-from paceline.studies.paper import Level, Paper, Series, Settings, Study, World
+from paceline.studies.paper import Paper
+from paceline.studies.study import Level, Series, Settings, Study, World
 
 FIRST_SEED = 1
 """The first of the seeds that all points of a paper share."""

@@ -11,98 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from paceline.studies.expression import Expression
+from paceline.studies.measure import Result
+from paceline.studies.paper import Cause, Paper, Reading
 from paceline.studies.verdict import Kind, Outcome, Published, Verdict, judge
-
-if TYPE_CHECKING:
-    from paceline.studies.measure import Result
-    from paceline.studies.paper import Paper, Settings
-
-
-@dataclass(frozen=True)
-class Part:
-    """A reading's settings, and where they apply: after those of series and levels."""
-
-    studies: tuple[str, ...]
-    series: tuple[str, ...]
-    """Only for these series; empty: all."""
-    levels: tuple[str, ...]
-    """Only for these levels; empty: all."""
-    settings: Settings
-    scenario: str | None
-    """The file that the studies run instead of their own, if any."""
-
-    def is_of(self, series: str, level: str) -> bool:
-        """Whether it applies to a point of its studies."""
-        return series in (self.series or (series,)) and level in (self.levels or (level,))
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Another reading of the paper."""
-
-    key: str
-    title: str
-    where: str
-    """The place in the paper."""
-    text: str
-    """What the text leaves open there."""
-    taken: str
-    """The choice in the paper's scenarios."""
-    parts: tuple[Part, ...]
-    counted: Mapping[str, Expression]
-    """Claims whose value on our side is counted otherwise."""
-
-
-class CauseKind(StrEnum):
-    """The origin of a difference."""
-
-    DIGITS = "digits"
-    UNSAID = "unsaid"
-    PAPER = "paper"
-    OURS = "ours"
-
-    @property
-    def words(self) -> str:
-        """The kind as pages name it."""
-        return {
-            CauseKind.DIGITS: "printed digits missed by a little",
-            CauseKind.UNSAID: "a setting that the paper does not give",
-            CauseKind.PAPER: "the paper against itself",
-            CauseKind.OURS: "ours",
-        }[self]
-
-
-MAX_DIGITS_ERROR = 0.05
-"""The largest relative error that may be put down to printed digits."""
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Why some statements differ, and how the cause is removed: by exactly one of `reading`, `within`, `instead`."""
-
-    key: str
-    says: str
-    kind: CauseKind
-    claims: tuple[str, ...]
-    reading: str | None = None
-    """The reading without the cause."""
-    within: float | None = None
-    """The allowed relative deviation of our value from the published number, at most `MAX_DIGITS_ERROR`."""
-    instead: Mapping[str, str] | None = None
-    """Claim -> the claim for the paper's statement on the same thing elsewhere."""
-
-
-@dataclass(frozen=True)
-class Abstract:
-    """A finding of the abstract, and our answer, in whose text {KEY} is that claim's value."""
-
-    says: str
-    answer: str
-    claims: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,11 @@ from paceline.results.store import Store, kept_in
 from paceline.simulate.executors import ExecutorLike, opened
 from paceline.simulate.points import Point, Progress, run_points, seeds_from, workers_of_machine
 from paceline.studies import measure, points, second_runs, time_slices
-from paceline.studies.paper import Level, Metric, Paper, Study, World
+from paceline.studies.metric import Metric
+from paceline.studies.paper import Paper, Reading
 from paceline.studies.points import Place
-from paceline.studies.readings import Reading
 from paceline.studies.second_runs import SecondRuns
+from paceline.studies.study import Level, Study, World
 from paceline.studies.verdict import Outcome
 
 REAL_EVERY_S = 0.5

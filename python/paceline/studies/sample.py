@@ -11,7 +11,7 @@ from paceline.interval import steady
 from paceline.results.recordings import SERIES
 from paceline.statistics.sample_intervals import Ends, Sample
 from paceline.studies.expression import RUNS_ABOVE, Array, Column, Expression
-from paceline.studies.paper import Metric
+from paceline.studies.metric import Metric
 
 ANYTHING = (-math.inf, math.inf)
 AVERAGED = ("first", "mean", "sum", "jain")

@@ -11,7 +11,8 @@ from paceline.results.results import RunRecord
 from paceline.simulate.points import Point
 from paceline.studies import measure, points
 from paceline.studies.changes import Change
-from paceline.studies.paper import EACH, Paper
+from paceline.studies.metric import EACH
+from paceline.studies.paper import Paper
 from paceline.studies.points import Place
 
 

@@ -11,7 +11,8 @@ from paceline import files
 from paceline.files.paper_folders import PaperError
 from paceline.scenarios.scenario import toml_value
 from paceline.studies.expression import Expression, ExpressionError
-from paceline.studies.paper import EACH, Metric, Settings, Study
+from paceline.studies.metric import EACH, Metric
+from paceline.studies.study import Settings, Study
 
 
 class Table:

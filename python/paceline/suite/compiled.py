@@ -13,8 +13,9 @@ from paceline.files.paper_folders import PaperError
 from paceline.results.recordings import SERIES
 from paceline.simulate.points import Point
 from paceline.studies import points
-from paceline.studies.paper import Claim, Paper, Series, Study, World
+from paceline.studies.paper import Claim, Paper
 from paceline.studies.points import Place
+from paceline.studies.study import Series, Study, World
 from paceline.studies.verdict import Kind, Published
 from paceline.suite.suite import MAX_RUNS, Case, Subject, Suite
 from paceline.suite.suite_folders import SUITE

@@ -13,8 +13,9 @@ from paceline.papers.loading import read_levels, read_metrics, read_plots, read_
 from paceline.results.recordings import SERIES
 from paceline.studies.changes import Change
 from paceline.studies.expression import ExpressionError
-from paceline.studies.paper import Metric, Settings, World
+from paceline.studies.metric import Metric
 from paceline.studies.strict import Table, check_distinct, check_selections, read_toml, settings
+from paceline.studies.study import Settings, World
 from paceline.suite import sim_specs
 from paceline.suite.compiled import study
 from paceline.suite.suite import MAX_RUNS, Case, Check, Kind, Section, Subject, Suite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from paceline.studies.paper import World
+from paceline.studies.study import World
 from paceline.suite import wording
 from paceline.suite.running import Answer, Result
 

@@ -13,8 +13,9 @@ from paceline.simulate.executors import ExecutorLike
 from paceline.simulate.points import Progress
 from paceline.statistics import Estimate
 from paceline.studies import reproduction
-from paceline.studies.paper import Paper, World
+from paceline.studies.paper import Paper
 from paceline.studies.reproduction import Reproduction
+from paceline.studies.study import World
 from paceline.suite.compiled import Refusal, Refused, claim_key, paper
 from paceline.suite.suite import Case, Check, Subject, Suite
 from paceline.suite.suite_folders import SuiteError

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from paceline.studies.paper import Settings
+from paceline.studies.study import Settings
 from paceline.suite.sim_entries import MINUTE_US, Entries, rate_of
 
 MAX_STEPS, MAX_IN_BURST = 1000, 1_000_000

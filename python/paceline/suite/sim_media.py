@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from paceline.studies.paper import Settings
+from paceline.studies.study import Settings
 from paceline.suite.sim_entries import Entries
 
 _STREAM = re.compile(

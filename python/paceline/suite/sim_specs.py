@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from paceline import files
-from paceline.studies.paper import Level, Settings
+from paceline.studies.study import Level, Settings
 from paceline.suite import sim_link, sim_media
 from paceline.suite.sim_entries import Entries
 from paceline.suite.suite import Case, Check

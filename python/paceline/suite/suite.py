@@ -11,7 +11,8 @@ from pathlib import Path
 from paceline.scenarios import named_parameters
 from paceline.studies.changes import Change
 from paceline.studies.expression import Expression
-from paceline.studies.paper import Level, Metric, Plot, Series, Settings
+from paceline.studies.metric import Metric
+from paceline.studies.study import Level, Plot, Series, Settings
 from paceline.suite.suite_folders import SuiteError
 from paceline.suite.verdict import Threshold
 
