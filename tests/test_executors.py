@@ -23,7 +23,8 @@ from paceline import _core
 from paceline.errors import ControllerError, Interrupted, PacelineError, PacelineWarning
 from paceline.simulate import executors
 from paceline.simulate import workers as crew_module
-from paceline.simulate.executors import Batched, Opened, opened
+from paceline.simulate.executor_like import Batched, Opened
+from paceline.simulate.executors import opened
 
 LINK = """
 duration = "{} s"

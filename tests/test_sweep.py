@@ -21,11 +21,12 @@ from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results.columns import TABLES
 from paceline.results.results import Results, RunRecord
 from paceline.results.store import Store
+from paceline.results.subjects import metrics_in
 from paceline.scenarios.scenario import assignments
 from paceline.simulate import points
 from paceline.simulate.points import Point, run_points, seeds_from
 from paceline.simulate.workers import Threads
-from paceline.sweeps.compare import Comparison, differences, metrics_in
+from paceline.sweeps.compare import Comparison, differences
 from paceline.tables.comparison import verdict as words_of
 
 TEXT = """

@@ -24,7 +24,8 @@ from paceline.errors import PacelineError
 from paceline.files import table_files
 from paceline.plots import chart, save, style, sweeps, wording
 from paceline.results.results import Results, RunRecord
-from paceline.sweeps.compare import differences, metrics_in
+from paceline.results.subjects import metrics_in
+from paceline.sweeps.compare import differences
 
 DELAY, CC = "link.bottleneck.delay", "flow.film.cc"
 SEEDS = 10

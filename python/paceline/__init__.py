@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from paceline.results.results import Results, summarise
     from paceline.scenarios.scenario import load, parse
     from paceline.scenarios.schemas import schema
-    from paceline.simulate.executors import Batched
+    from paceline.simulate.executor_like import Batched
     from paceline.simulate.run import run
     from paceline.statistics.over_time import cov, jain_over_time
     from paceline.sweeps.compare import Comparison, compare
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 # command line needs neither. A name with "" is itself a module. No module or folder here may have the name of a
 # public function, because importing it would hide the function.
 _LATER = {
-    "Batched": "simulate.executors",
+    "Batched": "simulate.executor_like",
     "Comparison": "sweeps.compare",
     "PathRun": "emulator.paths",
     "Replayed": "live.replay",

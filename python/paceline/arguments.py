@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 from paceline._core import Scenario
 from paceline.errors import ArgumentError, PacelineError
 from paceline.messages.foreign_text import is_encodable, not_text
-from paceline.simulate.executors import Batched
+from paceline.simulate.executor_like import Batched
 
 P = ParamSpec("P")
 T = TypeVar("T")

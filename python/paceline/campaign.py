@@ -40,7 +40,7 @@ from paceline.results.results import Results
 from paceline.results.store import Kept
 from paceline.scenarios.scenario import load, toml_value, written
 from paceline.scenarios.schemas import MAX_TESTS
-from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.executor_like import ExecutorLike
 from paceline.simulate.points import Point, Progress, check_recordings, run_points, seeds_from
 from paceline.studies.strict import Table, read_toml, settings
 from paceline.studies.study import Settings

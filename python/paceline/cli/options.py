@@ -10,7 +10,7 @@ import typer
 from paceline import _core
 from paceline.cli import completing
 from paceline.errors import PacelineError
-from paceline.simulate.executors import Batched, ExecutorLike
+from paceline.simulate.executor_like import Batched, ExecutorLike
 
 File = Annotated[
     Path,

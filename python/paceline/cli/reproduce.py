@@ -20,7 +20,7 @@ from paceline.tables.layout import Column, Layout
 if TYPE_CHECKING:
     from paceline.emulator.realtime_queue import Runner
     from paceline.papers.rereading import Planned
-    from paceline.simulate.executors import ExecutorLike
+    from paceline.simulate.executor_like import ExecutorLike
     from paceline.studies.paper import Paper, Reading
     from paceline.studies.reproduction import Plan, Reproduction
 

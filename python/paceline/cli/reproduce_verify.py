@@ -16,7 +16,7 @@ from paceline.tables.layout import Column, Layout
 if TYPE_CHECKING:
     from paceline.emulator.realtime_queue import Runner
     from paceline.papers.verifying import Compared, Made, Verification
-    from paceline.simulate.executors import ExecutorLike
+    from paceline.simulate.executor_like import ExecutorLike
     from paceline.statistics import Estimate
     from paceline.studies.paper import Paper
     from paceline.studies.points import Place

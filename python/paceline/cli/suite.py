@@ -15,7 +15,7 @@ from paceline.tables import layout
 from paceline.tables.layout import Column, Layout
 
 if TYPE_CHECKING:
-    from paceline.simulate.executors import ExecutorLike
+    from paceline.simulate.executor_like import ExecutorLike
     from paceline.studies.reproduction import Plan
     from paceline.studies.study import World
     from paceline.suite.running import Result

@@ -17,7 +17,8 @@ from paceline.hunts.ranges import Axis, Candidate
 from paceline.results.results import RunRecord
 from paceline.results.store import Store
 from paceline.scenarios.scenario import load
-from paceline.simulate.executors import PROCESSES, ExecutorLike, opened
+from paceline.simulate.executor_like import ExecutorLike
+from paceline.simulate.executors import PROCESSES, opened
 from paceline.simulate.points import Point, run_points, workers_of_machine
 
 

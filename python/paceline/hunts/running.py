@@ -24,7 +24,7 @@ from paceline.hunts.stages import SPARE, Stages
 from paceline.messages.argument_names import option
 from paceline.results.store import Kept
 from paceline.scenarios.scenario import ScenarioLike, Schemes, load, written
-from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.executor_like import ExecutorLike
 from paceline.simulate.points import Progress, seeds_from
 
 BUDGET_S = 300.0

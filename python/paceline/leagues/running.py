@@ -27,7 +27,8 @@ from paceline.messages.warn import warn
 from paceline.results.results import RunRecord
 from paceline.results.store import Store
 from paceline.scenarios.scenario import Schemes
-from paceline.simulate.executors import ExecutorLike, opened
+from paceline.simulate.executor_like import ExecutorLike
+from paceline.simulate.executors import opened
 from paceline.simulate.points import Progress, run_points, seeds_from, workers_of_machine
 from paceline.statistics import Difference, paired_difference
 

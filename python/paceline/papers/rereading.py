@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from paceline.files.paper_folders import READINGS, PaperError
 from paceline.results.store import Store
-from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.executor_like import ExecutorLike
 from paceline.simulate.points import Progress
 from paceline.studies import readings, reproduction
 from paceline.studies.measure import Result

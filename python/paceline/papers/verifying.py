@@ -18,7 +18,7 @@ from paceline.files.paper_folders import PaperError
 from paceline.papers import bits
 from paceline.papers.bits import BITS, Bits
 from paceline.results.store import Store
-from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.executor_like import ExecutorLike
 from paceline.simulate.points import Progress
 from paceline.statistics import CONFIDENCE, Estimate, holm, t_quantile, welch_p_value
 from paceline.studies import measure, points, reproduction

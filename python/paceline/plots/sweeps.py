@@ -15,7 +15,7 @@ from paceline.axes import short
 from paceline.errors import PacelineError
 from paceline.interval import Kind
 from paceline.results.results import Results
-from paceline.sweeps.compare import SUBJECT, alone, metrics_in
+from paceline.results.subjects import SUBJECT, alone, metrics_in
 
 MAX_CURVES = 7
 """The number of colours."""

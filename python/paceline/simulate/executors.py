@@ -11,14 +11,16 @@ import importlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from paceline import own_controllers
 from paceline.errors import PacelineError
 from paceline.messages.argument_names import meant
 from paceline.messages.warn import warn
+from paceline.simulate.executor_like import Batched, ExecutorLike, Opened
 
 _POLL_S = 1.0
 """How often a cluster is queried for its workers."""
@@ -26,49 +28,6 @@ THREADS, PROCESSES, DASK, MPI = "threads", "processes", "dask", "mpi"
 NAMES = (
     f"{THREADS}, {PROCESSES}, {DASK}=ADDRESS, {MPI}, or MODULE:FUNCTION of your own that returns an Executor"
 )
-
-
-@dataclass(frozen=True)
-class Opened:
-    """An executor that runs simulations."""
-
-    executor: Executor
-    workers: int | Callable[[], int]
-    """The number of concurrent runs; for a cluster that grows and shrinks, now."""
-    grows: bool = False
-    """Whether queued work makes the cluster add workers, so that more than the current workers need is queued."""
-    batch_s: float | None = None
-    """Target duration of a batch, in seconds of simulation; None for `workers.BATCH_S`."""
-
-    def busy(self) -> int:
-        """The number of concurrent runs now: 0 while waiting for a cluster's first worker."""
-        return self.workers if isinstance(self.workers, int) else self.workers()
-
-    def queue(self) -> int:
-        """The number of batches that it should have, including those being run."""
-        return 4 * self.busy() + 16 if self.grows else 2 * self.busy()
-
-
-@dataclass(frozen=True)
-class Batched:
-    """An executor, or its name, with your own batch duration: `Batched("slurm.py:Slurm", 600.0)`.
-
-    `batch_s` are seconds of simulation on one worker, above 0. This process makes the first run to measure the time
-    that one takes. Raises PacelineError for an invalid duration.
-    """
-
-    executor: Executor | str
-    batch_s: float
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.executor, Executor | str):
-            raise PacelineError(f"batches need an executor, or its name, not {self.executor!r}")
-        if not isinstance(self.batch_s, int | float) or not 0 < self.batch_s < math.inf:
-            raise PacelineError(f"a batch must take more than 0 seconds, not {self.batch_s!r}")
-
-
-ExecutorLike = Executor | str | Batched | Opened
-"""An executor, its name, one with a batch duration, or one that is already open: see `opened`."""
 
 
 @contextlib.contextmanager
@@ -170,8 +129,6 @@ def _own(of: str) -> Executor:
     place, _, name = of.rpartition(":")
     if "=" in place:
         raise PacelineError(f"there is no executor {of}{meant(of.partition('=')[0], (DASK,))}: {NAMES}")
-    from paceline import own_controllers  # noqa: PLC0415 (it checks arguments, among which these are)
-
     try:
         made = own_controllers.function(place, name)()
     except (ValueError, ImportError) as error:

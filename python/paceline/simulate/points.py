@@ -27,7 +27,8 @@ from paceline.results.results import RunRecord
 from paceline.results.store import Store
 from paceline.scenarios.scenario import identity
 from paceline.simulate import memory
-from paceline.simulate.executors import ExecutorLike, Opened, opened
+from paceline.simulate.executor_like import ExecutorLike, Opened
+from paceline.simulate.executors import opened
 from paceline.simulate.workers import Batches, Crew, Made, Threads, processes
 
 MAX_RUNS = 1_000_000

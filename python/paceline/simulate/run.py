@@ -14,7 +14,7 @@ from paceline.results.recordings import MAX_RUNS, RECORD_EVERY_S, Recording
 from paceline.results.results import Results
 from paceline.results.store import Kept, claim
 from paceline.scenarios.scenario import ScenarioLike, Schemes, load, written
-from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.executor_like import ExecutorLike
 from paceline.simulate.points import Captured, Point, Progress, check_recordings, run_points, seeds_from
 from paceline.simulate.until import parsed, run_until
 

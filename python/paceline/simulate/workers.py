@@ -25,7 +25,7 @@ from paceline import _core
 from paceline.errors import ControllerError, PacelineError
 from paceline.results.results import RunRecord
 from paceline.results.series import series_tables
-from paceline.simulate.executors import Opened
+from paceline.simulate.executor_like import Opened
 from paceline.threads import THREADS
 
 _GRACE_S = 10.0

@@ -18,7 +18,8 @@ from paceline.errors import Interrupted
 from paceline.results.results import RunRecord
 from paceline.results.series import sparse
 from paceline.results.store import Store, kept_in
-from paceline.simulate.executors import ExecutorLike, opened
+from paceline.simulate.executor_like import ExecutorLike
+from paceline.simulate.executors import opened
 from paceline.simulate.points import Point, Progress, run_points, seeds_from, workers_of_machine
 from paceline.studies import measure, points, second_runs, time_slices
 from paceline.studies.metric import Metric

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from paceline.emulator.realtime_queue import Runner
 from paceline.errors import InternalError
 from paceline.results.store import Store
-from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.executor_like import ExecutorLike
 from paceline.simulate.points import Progress
 from paceline.statistics import Estimate
 from paceline.studies import reproduction

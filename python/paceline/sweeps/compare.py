@@ -17,37 +17,17 @@ from paceline.errors import PacelineError
 from paceline.files import table_files
 from paceline.interval import Kind
 from paceline.quantities import unit_of
-from paceline.results.columns import IDENTITY, TABLES, check_metrics, matching
+from paceline.results.columns import check_metrics
 from paceline.results.recordings import RECORD_EVERY_S
-from paceline.results.results import Results, is_measure
+from paceline.results.results import Results
 from paceline.results.store import Kept, write_tables
+from paceline.results.subjects import SUBJECT, alone, metrics_in
 from paceline.scenarios.scenario import ScenarioLike, Schemes, load, written
-from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.executor_like import ExecutorLike
 from paceline.simulate.points import Progress, run_points, seeds_from
 from paceline.statistics import CONFIDENCE, Estimate, holm, paired_difference
 from paceline.statistics.sample_intervals import MIN_RUNS
 from paceline.sweeps.sweep import grid
-
-DEFAULT_METRICS = (
-    "flows.goodput_bps",
-    "flows.rtt_mean_s",
-    "flows.loss_rate",
-    "flows.complete_share",
-    "flows.reset_share",
-    "flows.dropped_share",
-    "flows.frame_delay_p95_s",
-    "flows.freezes",
-    "flows.owd_p95_s",
-    "streams.began",
-    "streams.fill_s",
-    "streams.late_share",
-    "streams.stall_share",
-    "streams.undelivered_share",
-    "queues.mean_packets",
-    "groups.jain",
-    "groups.friendliness",
-)
-"""The default metrics: TABLE.MEASURE."""
 
 KIND = "comparison"
 """The kind in the manifest of such a directory."""
@@ -55,17 +35,6 @@ _ROWS, _VALUES = "rows of all", "rows with a value"
 _COUNTS = ("first_values", "first_rows", "second_values", "second_rows")
 _NOTHING_LOST = {"began": 1.0, "complete_share": 1.0, "undelivered_share": 0.0}
 """Values of loss-like measures when nothing is lost."""
-
-SUBJECT = {
-    "flows": ("flow",),
-    "streams": ("flow",),
-    "queues": ("link", "direction"),
-    "link_flows": ("link", "direction", "flow"),
-    "interfaces": ("cell", "interface"),
-    "groups": ("group",),
-    "runs": (),
-}
-"""The identity of a table's rows once a flow's instances are averaged."""
 
 
 @dataclass(frozen=True)
@@ -88,26 +57,6 @@ class Comparison:
 
         said = [comparison.verdict(self), *comparison.left_out(self)]
         return notebook.tables(comparison.tables(self, sys.maxsize), said)
-
-
-def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Table and measure of each metric, given as TABLE.MEASURE, or MEASURE in the first table that has it. Raises
-    PacelineError for an unknown one."""
-    there = {
-        table: [
-            c
-            for c in results.table(table).columns
-            if c not in (*IDENTITY[table], *results.varied, "seed")
-            and is_measure(results.table(table).schema[c])
-        ]
-        for table in TABLES
-        if len(results.table(table))
-    }
-    if metrics is None:
-        pairs = [tuple(name.split(".", 1)) for name in DEFAULT_METRICS]
-        return [(table, measure) for table, measure in pairs if measure in there.get(table, [])]
-    # As in `plot --y`, the first table that has a measure is taken.
-    return list(dict.fromkeys(matching(name, there)[0] for name in metrics))
 
 
 def differences(
@@ -206,12 +155,6 @@ def _worth_comparing(results: Results, table: str, measure: str, means: pl.DataF
         lost = pl.col(measure).is_not_null() & (pl.col(measure) != _NOTHING_LOST[measure])
         return means.filter(lost.any().over(list(SUBJECT[table])))
     return means.filter(~pl.col("group").is_in(alone(results))) if measure == "jain" else means
-
-
-def alone(results: Results) -> list[str]:
-    """The groups of one flow, whose Jain index is meaningless."""
-    largest = results.groups.group_by("group").agg(pl.col("flows").max())
-    return largest.filter(pl.col("flows") < 2)["group"].to_list()
 
 
 def _named(axes: Sequence[str], point: Sequence[Any]) -> str:

@@ -13,7 +13,7 @@ from paceline.results.recordings import MAX_RUNS, RECORD_EVERY_S, Recording
 from paceline.results.results import Results
 from paceline.results.store import Kept
 from paceline.scenarios.scenario import ScenarioLike, Schemes, load, written
-from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.executor_like import ExecutorLike
 from paceline.simulate.points import Point, Progress, Shard, check_recordings, run_points, seeds_from
 
 
