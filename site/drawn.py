@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
-import re
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +14,7 @@ from matplotlib.figure import Figure
 import paceline
 from paceline.plots import KINDS, style
 from paceline.plots.timeline import Panel, draw_panel, end_of, keys, named_first
+from paceline.report import svg_tree
 from paceline.results.recordings import Recording
 
 SAMPLES = 400
@@ -99,15 +99,15 @@ def light(svg: str) -> str:
 
 def dark(svg: str) -> str:
     """The figure for a dark page."""
-    lettered = re.sub(r"<svg ", '<svg fill="#c8ccd8" ', svg, count=1)
-    return _recoloured(lettered, DARK)
+    return _recoloured(svg, DARK, fill="#c8ccd8")
 
 
-def _recoloured(svg: str, colours: dict[str, str]) -> str:
-    def other(found: re.Match[str]) -> str:
-        return colours.get(found[0].lower(), found[0])
-
-    return re.sub(r"#[0-9a-fA-F]{6}\b", other, svg)
+def _recoloured(svg: str, colours: dict[str, str], **attributes: str) -> str:
+    root = svg_tree.parse(svg)
+    svg_tree.recolour(root, colours)
+    for name, value in attributes.items():
+        root.set(name, value)
+    return svg_tree.text(root)
 
 
 def of_matplotlib(svg: str) -> bool:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from paceline.report import figures, picture
+from paceline.report import figures, picture, svg_tree
 from paceline.report.colours import COLOURS
 from paceline.report.picture import POINTS_PER_INCH, Picture
 from paceline.studies.points import Place
@@ -23,28 +23,15 @@ _NAMES = {
     figures.PAGE: "var(--page)",
     **{colour: f"var(--c{n})" for n, colour in enumerate(COLOURS)},
 }
-_COLOUR = re.compile("|".join(_NAMES))
 _ABOVE = 3
 """Points left above the axes when the title is cut off."""
-
-
-def _group(found: re.Match[str]) -> str:
-    """The data attributes of a group that the drawing named; matplotlib's own names are removed."""
-    kind, *words = (unquote(html.unescape(word)) for word in found[1].split("|"))
-    keys = {
-        "of": ("data-s", "data-l"),
-        "legend": ("data-key-s", "data-key-l"),
-        "line": ("data-s", "data-l", "data-panel", "data-label"),
-    }.get(kind, ())
-    if kind == picture.TITLE:
-        return '<g class="title">'
-    pairs = zip(keys, words, strict=bool(keys))
-    return "<g" + "".join(f' {key}="{html.escape(word)}"' for key, word in pairs) + ">"
-
-
-def _rounded(found: re.Match[str]) -> str:
-    text = f"{float(found[0]):.2f}"
-    return text.rstrip("0").rstrip(".") or "0"
+_LEAVES = ("use", "path", "text")
+_DATA = {
+    "of": ("data-s", "data-l"),
+    "legend": ("data-key-s", "data-key-l"),
+    "line": ("data-s", "data-l", "data-panel", "data-label"),
+}
+"""The data attributes of a group that the drawing named, by the kind in its name."""
 
 
 class Styles:
@@ -53,9 +40,9 @@ class Styles:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
-    def name(self, found: re.Match[str]) -> str:
+    def name(self, style: str) -> str:
         """The class name of a style."""
-        return f'class="{self._names.setdefault(found[1], f"z{len(self._names)}")}"'
+        return self._names.setdefault(style, f"z{len(self._names)}")
 
     def rules(self) -> Markup:
         """The page's style rules for them."""
@@ -66,26 +53,72 @@ class Styles:
 def svg(drawn: Picture, prefix: str, label: str, styles: Styles) -> Markup:
     """The figure without its title, with prefixed names, the page's colours, and numbers rounded to a hundredth of a
     point."""
-    text = figures.svg(drawn).decode()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", text, flags=re.DOTALL)
-    text = text[text.index(">") + 1 :]
-    text = re.sub(r'<g id="([^"]*)"', lambda found: _group(found)[:-1], text)
-    text = re.sub(r'\b(id="|href="#|url\(#)', rf"\g<1>{prefix}-", text.replace("xlink:href", "href"))
-    text = re.sub(r'(?<=["\s(,-])\d+\.\d{3,}', _rounded, text)
-    text = re.sub(r"font-family:[^;\"]*;?\s*", "", text)
-    text = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", text)
-    text = _COLOUR.sub(lambda found: _NAMES[found[0]], text)
-    text = re.sub(r'\bstyle="([^"]*)"', styles.name, text)
-    text = re.sub(r' transform="rotate\(-0[^"]*"', "", text)
-    text = re.sub(r'\bd="[^"]*"', lambda found: re.sub(r"\s*([MLCQz])\s*", r"\1", found[0]), text)
-    text = re.sub(r"\n\s*", "\n", text).strip()
-    for _ in range(3):
-        text = re.sub(r"<g>\s*(<(?:use|path)\b[^>]*/>|<text\b[^>]*>[^<]*</text>)\s*</g>", r"\1", text)
+    root = svg_tree.parse(figures.svg(drawn))
+    svg_tree.recolour(root, _NAMES)
+    _convert(root, prefix, styles)
     wide, high = drawn.figure.get_size_inches() * POINTS_PER_INCH
     above = _title_points(drawn)
-    start = f'<svg viewBox="0 {above:.1f} {wide:.1f} {high - above:.1f}" role="img" aria-label="{html.escape(label)}">'
-    return Markup(start + text)  # noqa: S704 (matplotlib has escaped the texts in it)
+    root.attrib.clear()
+    root.set("viewBox", f"0 {above:.1f} {wide:.1f} {high - above:.1f}")
+    root.set("role", "img")
+    root.set("aria-label", label)
+    return Markup(ElementTree.tostring(root, encoding="unicode"))  # noqa: S704 (a tree's texts are escaped)
+
+
+def _convert(element: Element, prefix: str, styles: Styles) -> None:
+    """Makes an element and those in it the page's."""
+    element.tag = svg_tree.plain(element.tag)
+    attributes = dict(element.attrib)
+    element.attrib.clear()
+    if element.tag == "g":
+        element.attrib.update(_subject(attributes.pop("id", "")))
+    for name, value in attributes.items():
+        element.attrib.update(_attribute(svg_tree.plain(name), value, prefix, styles))
+    for child in element:
+        _convert(child, prefix, styles)
+    if element.tag in ("text", "tspan"):  # in which spaces count
+        return
+    element[:] = [_alone(child) for child in element if not _is_skipped(child)]
+    element.text = "\n" if len(element) else None
+    for child in element:
+        child.tail = "\n"
+
+
+def _is_skipped(element: Element) -> bool:
+    """Whether the page needs nothing of an element: its own style sheet has matplotlib's rule."""
+    return element.tag in ("metadata", "style") or (element.tag == "defs" and not len(element))
+
+
+def _alone(element: Element) -> Element:
+    """The only element of a group that says nothing; else the element."""
+    empty = element.tag == "g" and not element.attrib and len(element) == 1
+    return element[0] if empty and element[0].tag in _LEAVES else element
+
+
+def _attribute(name: str, value: str, prefix: str, styles: Styles) -> dict[str, str]:
+    """What the page has for an attribute of matplotlib's."""
+    match name:
+        case "id":
+            return {name: f"{prefix}-{value}"}
+        case "href":
+            return {name: value.replace("#", f"#{prefix}-", 1)}
+        case "style":
+            kept = (pair for pair in svg_tree.declarations(value) if pair[0] != "font-family")
+            style = "; ".join(f"{key}: {svg_tree.rounded(said)}" for key, said in kept)
+            return {"class": styles.name(style.replace("url(#", f"url(#{prefix}-"))} if style else {}
+        case "d":
+            return {name: svg_tree.path(value)}
+        case "transform" if value.startswith("rotate(-0 "):
+            return {}
+    return {name: svg_tree.rounded(value).replace("url(#", f"url(#{prefix}-")}
+
+
+def _subject(name: str) -> dict[str, str]:
+    """The data attributes of a group that the drawing named; matplotlib's own names are removed."""
+    kind, *words = (unquote(word) for word in name.split("|"))
+    if kind == picture.TITLE:
+        return {"class": "title"}
+    return dict(zip(_DATA[kind], words, strict=True)) if kind in _DATA else {}
 
 
 def _title_points(drawn: Picture) -> float:
