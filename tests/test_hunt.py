@@ -364,7 +364,7 @@ def test_the_command_prints_and_ends_as_others_do(tmp_path: Path) -> None:
     wrong = called(*over, "--worst", "goodput_bps[min]")
     assert wrong.returncode == 2
     assert (
-        'paceline: --worst "goodput_bps[min]": no row of flows matches min: did you mean mine?'
+        'paceline: --worst "goodput_bps[min]": no row of flows matches min (did you mean mine?): there are mine'
         in wrong.stderr
     )
 

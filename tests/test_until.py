@@ -33,7 +33,7 @@ cc = "cubic"
     ("text", "said"),
     [
         ("goodput_bps", "a measure and a precision"),
-        ("goodputs_bps 1 %", 'no metric "goodputs_bps"; did you mean goodput_bps'),
+        ("goodputs_bps 1 %", 'no metric "goodputs_bps" .did you mean goodput_bps'),
         ("queues.goodput_bps 1 %", "no metric"),
         ("goodput_bps 0 %", "the precision must be more than 0"),
         ("goodput_bps -1 %", "the precision must be more than 0"),

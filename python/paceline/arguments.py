@@ -6,7 +6,6 @@ checks what only it can know, such as a range or the available names.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import operator
@@ -20,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from paceline._core import Scenario
 from paceline.errors import ArgumentError, PacelineError
+from paceline.messages.argument_names import meant
 from paceline.messages.foreign_text import is_encodable, not_text
 from paceline.simulate.executor_like import Batched
 
@@ -292,10 +292,8 @@ def _unfit(function: str, names: Sequence[str], given: Mapping[str, Any], why: s
     """The message for a call with too few, too many or unknown arguments."""
     for name in given:
         if name not in names:
-            near = (
-                [RENAMED[name]] if RENAMED.get(name) in names else difflib.get_close_matches(name, names, 1)
-            )
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            renamed = RENAMED.get(name)
+            hint = f" (did you mean {renamed}?)" if renamed in names else meant(name, names)
             return f"{function} has no argument {name}{hint}; it has {', '.join(names)}"
     return f"{function}: {why}; its arguments are {', '.join(names)}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import socket
 import warnings
@@ -16,6 +15,7 @@ from paceline.cli.options import AsJson, Batch, ExecutorName, Set, Workers, exec
 from paceline.cli.progress import progress
 from paceline.errors import CutShortWarning, PacelineError
 from paceline.live.keys import read_key
+from paceline.messages.argument_names import meant
 from paceline.scenarios.scenario import assignments
 from paceline.tables import layout
 
@@ -150,11 +150,10 @@ def _runner(over: str, key_file: Path | None) -> Runner | None:
         socket.getaddrinfo(host, port)
     except (PacelineError, OSError) as error:
         # Check now, not once for each run.
-        near = difflib.get_close_matches(over, ["simulator", "emulator"], 1)
-        guess = f"did you mean {near[0]}? " if near else ""
         why = f"{host}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        hint = meant(over, ["simulator", "emulator"])
         raise PacelineError(
-            f"--over {over}: {guess}There are simulator, emulator and HOST[:PORT]. {why}"
+            f"--over {over}{hint}: there are simulator, emulator and HOST[:PORT]. {why}"
         ) from None
     return realtime.to_host(host, port, None if key_file is None else read_key(key_file))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 from paceline import _core, own_controllers
 from paceline.cli import completing
 from paceline.errors import PacelineError
+from paceline.messages.argument_names import meant
 from paceline.quantities import figures
 from paceline.scenarios import schemas
 from paceline.tables import layout
@@ -59,9 +59,7 @@ def controllers(
         known = [one["name"] for one in listed]
         if cc not in known:
             word = cc.lower().rstrip("+*")
-            near = [name for name in known if word and name.startswith(word)]
-            near = near or difflib.get_close_matches(word, known, n=1, cutoff=0.7)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            hint = meant(word, known, cutoff=0.7, longer=True)
             raise PacelineError(f'there is no controller "{cc}"{hint}; there are {", ".join(known)}')
         listed = [one for one in listed if one["name"] == cc or _family(one) == cc]
     if as_json:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.errors import PacelineError, StorageError
+from paceline.messages.argument_names import near
 from paceline.messages.foreign_text import line
 
 FOLDERS = ("examples", "papers", "suites")
@@ -47,7 +47,7 @@ class Shelf:
         the path of its marker. Raises the shelf's error."""
         known = self.keys()
         if name in known:
-            return folder(self.folder) / name, Path(self.folder) / name
+            return _named(folder(self.folder), self.folder) / name, Path(self.folder) / name
         given = Path(name)
         own = given.parent if given.name == self.marker else given
         if (own / self.marker).is_file():
@@ -77,9 +77,14 @@ def find(path: str) -> str:
             return path
         carried = root.joinpath(*below)
         if carried.is_file():
-            _FOUND[f"{root}{os.sep}"] = f"{top}/"
-            return str(carried)
+            return str(_named(root, top) / Path(*below))
     return path
+
+
+def _named(root: Path, name: str) -> Path:
+    """The package's folder, whose files messages name from now on as NAME/..."""
+    _FOUND[f"{root}{os.sep}"] = f"{name}/"
+    return root
 
 
 def suggestion(path: str) -> str:
@@ -91,7 +96,7 @@ def suggestion(path: str) -> str:
         known |= {each.stem: f"examples/{each.name}" for each in folder("examples").glob("*.toml")}
     with contextlib.suppress(OSError):
         known |= {each.stem: str(each) for each in given.parent.iterdir() if each.suffix == given.suffix}
-    found = difflib.get_close_matches(given.stem, known, 1, cutoff=0.75)
+    found = near(given.stem, known, cutoff=0.75)
     return f" (did you mean {line(known[found[0]])}?)" if found else ""
 
 

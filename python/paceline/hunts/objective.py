@@ -13,7 +13,6 @@ number: mean, least, most.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from paceline.errors import PacelineError
-from paceline.messages.argument_names import option
+from paceline.messages.argument_names import meant, option
 from paceline.quantities import digits, quantity
 from paceline.results.columns import IDENTITY, TABLES, check_metrics, measures_by_table
 from paceline.results.results import Results, RunRecord
@@ -78,10 +77,9 @@ class Term:
             return
         table = results.table(self.table)
         there = [str(n) for c in self._identity(table)[:1] for n in table[c].unique(maintain_order=True)]
-        near = difflib.get_close_matches(" ".join(self.words), there, 2)
+        hint = meant(" ".join(self.words), there, 2)
         has = f"there are {', '.join(there)}" if there else f"a run has no {self.table}"
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise PacelineError(f"no row of {self.table} matches {' '.join(self.words) or 'any'}: {hint}{has}")
+        raise PacelineError(f"no row of {self.table} matches {' '.join(self.words) or 'any'}{hint}: {has}")
 
 
 class Goal:

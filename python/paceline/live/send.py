@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import json
 import re
@@ -18,7 +17,7 @@ from paceline.errors import LiveError, PacelineError, ScenarioError, StorageErro
 from paceline.live import linux, rtp
 from paceline.live.keys import read_key
 from paceline.live.real_runs import kept, live_record, live_results
-from paceline.messages.argument_names import option
+from paceline.messages.argument_names import meant, option
 from paceline.results.recordings import PORT
 from paceline.results.results import Results
 from paceline.results.store import claim
@@ -75,11 +74,9 @@ def controller_of(cc: str) -> str:
     for name in (cc, plain):
         if name in known:
             return name
-    near = difflib.get_close_matches(plain, known, 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
     raise PacelineError(
-        f"there is no controller {cc}{hint}; `paceline controllers` lists those there are, and kernel:NAME is a "
-        "congestion control of the kernel's TCP"
+        f"there is no controller {cc}{meant(plain, known)}; `paceline controllers` lists those there are, and "
+        "kernel:NAME is a congestion control of the kernel's TCP"
     )
 
 

@@ -34,7 +34,19 @@ def _quoted(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def meant(word: str, known: Iterable[str]) -> str:
-    """A suggestion, " (did you mean cubic?)"; "" if no known word is similar."""
-    near = difflib.get_close_matches(word, list(known), 1)
-    return f" (did you mean {near[0]}?)" if near else ""
+def near(
+    word: str, known: Iterable[str], many: int = 1, *, cutoff: float = 0.6, longer: bool = False
+) -> list[str]:
+    """The known words that are similar by `difflib`'s ratio, `many` at most, the most similar first; with `longer`,
+    those that begin with the word, if there are any."""
+    there = list(dict.fromkeys(known))
+    begin = [name for name in there if longer and word and name.startswith(word)]
+    return begin or difflib.get_close_matches(word, there, many, cutoff)
+
+
+def meant(
+    word: str, known: Iterable[str], many: int = 1, *, cutoff: float = 0.6, longer: bool = False
+) -> str:
+    """A suggestion, " (did you mean cubic?)"; "" if no known word is similar: see `near`."""
+    found = near(word, known, many, cutoff=cutoff, longer=longer)
+    return f" (did you mean {' or '.join(found)}?)" if found else ""

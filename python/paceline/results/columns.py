@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
+import functools
 import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import polars as pl
 
 from paceline import _core
 from paceline.errors import PacelineError
+from paceline.messages.argument_names import meant
 from paceline.results.measures import measure
 
 IDENTITY: dict[str, tuple[str, ...]] = {
@@ -46,10 +48,13 @@ def dtype(table: str, column: str) -> type[pl.DataType]:
     return _DTYPES[found.dtype] if found else pl.Float64
 
 
-def measures_by_table() -> dict[str, list[str]]:
+@functools.cache
+def measures_by_table() -> Mapping[str, Sequence[str]]:
     """The measures that each table can have."""
     columns: dict[str, list[str]] = json.loads(_core.columns_json())
-    return {table: [c for c in names if c not in IDENTITY[table]] for table, names in columns.items()}
+    return MappingProxyType(
+        {table: tuple(c for c in names if c not in IDENTITY[table]) for table, names in columns.items()}
+    )
 
 
 def check_metrics(metrics: Sequence[str]) -> None:
@@ -66,9 +71,8 @@ def matching(name: str, there: Mapping[str, Sequence[str]]) -> list[tuple[str, s
     found = [(table, measure) for table, measure in pairs if name in (measure, f"{table}.{measure}")]
     if not found:
         names = [f"{table}.{measure}" for table, measure in pairs] if "." in name else [m for _, m in pairs]
-        near = [n for n in names if n.startswith(name)] or difflib.get_close_matches(name, names, 3)
-        if near:
-            raise PacelineError(f'no metric "{name}"; did you mean {" or ".join(dict.fromkeys(near))}?')
+        if hint := meant(name, names, 3, longer=True):
+            raise PacelineError(f'no metric "{name}"{hint}')
         known = "; ".join(f"{table}: {', '.join(measures)}" for table, measures in there.items())
         raise PacelineError(f'no metric "{name}" in these results. There are: {known}')
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterator
 from importlib import resources
@@ -12,7 +11,7 @@ from typing import Any
 from paceline import files, own_controllers
 from paceline.errors import PacelineError
 from paceline.files.package_data import folder
-from paceline.messages.argument_names import option
+from paceline.messages.argument_names import meant, option
 
 
 def examples() -> dict[str, str]:
@@ -43,9 +42,9 @@ def copy_example(name: str, out: Path | None = None, *, force: bool = False) -> 
     known = examples()
     wanted = name.removeprefix("examples/").removesuffix(".toml")
     if wanted not in known:
-        near = difflib.get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else "`paceline examples` lists all"
-        raise PacelineError(f'there is no example "{name}"; {hint}')
+        raise PacelineError(
+            f'there is no example "{name}"{meant(wanted, known)}; `paceline examples` lists all'
+        )
     source = folder("examples") / f"{wanted}.toml"
     target = out or Path(f"{wanted}.toml")
     copies = {target: source} | {target.parent / name: source.parent / name for name in named(source)}
