@@ -253,8 +253,7 @@ def _measures(
     from paceline.results.results import Results
 
     curves, flows = (None if text is None else kinds(text) for text in (by, flow))
-    results = Results.read(run)
-    drawn = [sweeps.chart(results, one, x, curves, flows, labels, xlabel) for one in measures]
+    drawn = sweeps.charts(Results.read(run), measures, x, curves, flows, labels, xlabel)
     figure = chart.figure(drawn, width or "column")
     name = "-".join(one.measure for one in drawn)
     for path in save(figure, out or run / f"plot-{name}", dots_per_inch=style.PRINT_DOTS_PER_INCH):

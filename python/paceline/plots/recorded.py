@@ -47,8 +47,7 @@ def drawn(
     recorded = results.recorded()
     measures = [y] if isinstance(y, str) else list(y)
     if len(measures) > 1 or (y not in KINDS and y != "gauges") or (results.axes and y not in recorded):
-        charts = [sweeps.chart(results, one, x, by, flows, labels, xlabel) for one in measures]
-        return chart.figure(charts, width)
+        return chart.figure(sweeps.charts(results, measures, x, by, flows, labels, xlabel), width)
     (y,) = measures
     if x or by or labels or xlabel:
         raise PacelineError(

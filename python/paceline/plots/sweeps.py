@@ -100,6 +100,19 @@ class Chart:
         return not some or max(some) <= MAX_SCALE_RATIO * min(some)
 
 
+def charts(
+    results: Results,
+    measures: Sequence[str],
+    x: str | None = None,
+    by: Sequence[str] | None = None,
+    flows: Sequence[str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    xlabel: str = "",
+) -> list[Chart]:
+    """A chart of each measure, for one figure: see `Results.plot`. Raises PacelineError."""
+    return [chart(results, measure, x, by, flows, labels, xlabel) for measure in measures]
+
+
 def chart(
     results: Results,
     y: str,
