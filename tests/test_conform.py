@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 import re
@@ -244,6 +245,12 @@ def test_an_interrupt_ends_it_and_shows_what_is_done(number: int, tmp_path: Path
     assert child.returncode == 130
     assert "Stopped" in error
     assert "small-window" in out
+
+
+def test_the_limit_of_the_command_is_that_of_the_function() -> None:
+    limit = inspect.signature(conform.run).parameters["limit_s"].default
+    shown = " ".join(screen.said("paceline conform --help", ROOT, {}).text.split())
+    assert f"counts as slow. Default: {limit:.0f}. --out" in shown
 
 
 def test_mistakes() -> None:

@@ -13,6 +13,7 @@ import typer
 from paceline.cli import completing, documents
 from paceline.cli.options import AsJson
 from paceline.cli.progress import progress
+from paceline.simulate.limits import SEED_LIMIT_S
 from paceline.tables import layout
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def conform(
     limit: Annotated[
         float,
         typer.Option("--limit", metavar="S", help="Seconds after which a seed of a check counts as slow."),
-    ] = 60.0,
+    ] = SEED_LIMIT_S,
     out: Annotated[
         Path | None,
         typer.Option(

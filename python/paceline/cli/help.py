@@ -140,5 +140,6 @@ def option(parameter: Any, ctx: Any) -> tuple[str, str]:
     if parameter.required:
         text += " Required."
     elif not parameter.is_flag and parameter.default not in (None, "", (), []) and parameter.show_default:
-        text += f" Default: {parameter.default}."
+        value = parameter.default
+        text += f" Default: {f'{value:g}' if isinstance(value, float) else value}."
     return names + takes, text

@@ -316,7 +316,7 @@ def _cases(chosen: Suite, *, checks: bool) -> None:
     from paceline.suite.wording import required
 
     console = layout.stdout()
-    layout.say(console, f"{chosen.key}: {chosen.title}\n{chosen.source}\n\n")
+    layout.say(console, f"{chosen.key}: {chosen.title}\nSource: {chosen.source}\n\n")
     table = layout.plain()
     heads = ("case", "number", "what", "asked", "by") if checks else ("case", "section", "what", "numbers")
     for head in heads:

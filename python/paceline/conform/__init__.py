@@ -23,13 +23,12 @@ from paceline.errors import ControllerError, InternalError, PacelineError
 from paceline.messages.argument_names import meant
 from paceline.results.results import RunRecord
 from paceline.scenarios.scenario import Schemes
+from paceline.simulate.limits import SEED_LIMIT_S
 from paceline.simulate.points import Progress
 
 EVENTS = 3000
 """The number of events in the check `extremes`."""
 RATE_EVERY_S = 0.5
-LIMIT_S = 60.0
-"""The time limit for one seed of a check; the built-in controllers take a few seconds at most."""
 
 _BY_KEY = {check.key: check for check in CHECKS}
 
@@ -78,7 +77,7 @@ def run(
     seed: int = 1,
     params: Mapping[str, Any] | None = None,
     schemes: Schemes | None = None,
-    limit_s: float = LIMIT_S,
+    limit_s: float = SEED_LIMIT_S,
     each: Callable[[Found], None] | None = None,
     progress: Progress | None = None,
 ) -> list[Found]:
