@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import screen
 from paceline.cli import app
-from paceline.errors import InternalError, Interrupted, PacelineWarning
+from paceline.errors import InternalError, Interrupted
 from paceline.results.store import Store
 from paceline.studies import reproduction
 from paceline.suite import junit, loading, running, suite_folders
@@ -24,7 +24,6 @@ from paceline.suite.verdict import Outcome
 from small_paper import GOODPUT
 from test_papers_page import probe
 
-ROOT = Path(__file__).parents[1]
 SCENARIO = """
 duration = "4 s"
 [link.bottleneck]
@@ -468,20 +467,6 @@ def test_a_mistake_in_a_suite_is_named_with_its_place(
     assert before in SUITE
     with pytest.raises(SuiteError.__base__, match=says):  # type: ignore[arg-type]
         loading.load(str(folder(tmp_path / "s", SUITE.replace(before, after, 1))))
-
-
-def test_the_cases_of_a_suite_come_with_its_source() -> None:
-    shown = screen.said("paceline suite calls --list", ROOT, {})
-    assert shown.text.partition("case ")[0].split("\n")[-4:-2] == [
-        "calls: Calls over fifteen networks",
-        "Source: Paceline",
-    ]
-
-
-def test_warnings_name_the_packages_suites_as_commands_do() -> None:
-    with pytest.warns(PacelineWarning, match=r"^suites/calls/beside\.toml: flow\.test\.ecn"):
-        compiled, _ = running.plan(chosen := loading.load("calls"), running.subjects_of(chosen, ["gcc"]))
-        reproduction.plan(compiled, 1)
 
 
 def test_an_expression_of_several_levels_says_which(tmp_path: Path) -> None:
