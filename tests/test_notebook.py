@@ -96,6 +96,21 @@ def test_what_is_no_markup_is_escaped() -> None:
     assert text.count("</table>") == 1
 
 
+def test_a_wide_table_scrolls_without_the_notebook() -> None:
+    text = notebook.tables([Layout("all", [Column("x", ["1"])], note="said")], [])
+    assert text.startswith('<div style="overflow-x:auto">\n<table>')
+    assert "</table>\n</div>\n<p>said</p>" in text
+
+
+def test_a_figure_says_what_it_shows() -> None:
+    results = paceline.sweep(TEXT, {"link.bottleneck.delay": ["10 ms", "40 ms"]}, runs=2, record=["cwnd"])
+    alt = str(results.plot("goodput_bps", flow=["media"])._repr_png_()[1]["alt"])
+    assert "goodput (Mbit/s) over bottleneck delay (ms)" in alt
+    alt = str(results.plot("cwnd")._repr_png_()[1]["alt"])
+    assert "congestion window" in alt
+    assert "delay = 10 ms" in alt
+
+
 def test_text_and_dicts_are_scenarios() -> None:
     from_text = paceline.load(TEXT)
     flow = {"cc": "newreno"}

@@ -488,6 +488,22 @@ return found;
 
 
 @pytest.mark.page
+@pytest.mark.parametrize("width", [320, 400])
+def test_letters_of_figures_can_be_read_on_a_phone(out: Path, tmp_path: Path, width: int) -> None:
+    require("chromium")
+    script = """
+const page = document.documentElement;
+const letters = [...document.querySelectorAll(".plot text")].filter((text) => text.getClientRects().length)
+  .map((text) => parseFloat(getComputedStyle(text).fontSize) * text.ownerSVGElement.getScreenCTM().a);
+return [page.scrollWidth, letters.length, Math.min(...letters)];
+"""
+    wide, many, smallest_px = probe(out / "index.html", tmp_path, script, width=width)
+    assert wide <= width, "figures scroll, not the page"
+    assert many > 50
+    assert smallest_px >= 9
+
+
+@pytest.mark.page
 def test_the_page_fits_a_phone_and_is_short(out: Path, tmp_path: Path) -> None:
     require("chromium")
     real = reproduction.run(loading.load("vegas-streaming").only("red-media-rate"), runs=1)

@@ -19,6 +19,7 @@ import pytest
 
 import paceline
 from needs import require
+from test_papers_page import probe
 
 pytestmark = pytest.mark.page
 ROOT = Path(__file__).resolve().parent.parent
@@ -322,3 +323,31 @@ def test_a_broken_figure_says_where_it_is(tmp_path: Path) -> None:
     )
     assert "docs/x.md" in done.stderr
     assert 'live="cwnd speed"' in done.stderr
+
+
+def test_figures_scroll_on_a_phone(tmp_path: Path) -> None:
+    """Those of runs and of documents, in the site's own style sheet; the page itself does not."""
+    require("chromium")
+    for source in (
+        "site/theme/assets/site.css",
+        "docs/controllers/golden/vegas.svg",
+        "docs/figures/film.svg",
+    ):
+        (tmp_path / Path(source).name).write_text((ROOT / source).read_text())
+    page = tmp_path / "page.html"
+    # As the theme has them: 20 px a rem, and pictures within their column.
+    page.write_text(
+        """<!doctype html><html style="font-size: 125%"><link rel="stylesheet" href="site.css">
+<style>.md-typeset img { max-width: 100%; }</style><body class="md-typeset">
+<figure class="live"><div class="picture"><img src="vegas.svg"></div></figure>
+<p><img src="vegas.svg#only-light"></p><p><img src="film.svg"></p></body></html>"""
+    )
+    script = """
+const widths = [...document.querySelectorAll("img")].map((img) => Math.round(img.getBoundingClientRect().width));
+return [document.documentElement.scrollWidth, ...widths];
+"""
+    wide, run, picture, column = probe(page, tmp_path, script, width=400)
+    assert wide == 400
+    assert run == picture == 640, "letters of 9 px"
+    assert column == 336, "as drawn"
+    assert max(probe(page, tmp_path, script)) == 1200

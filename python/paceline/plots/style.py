@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 from paceline.arguments import checked
 from paceline.errors import PacelineError
@@ -94,13 +95,34 @@ def ends_at_one(axes: Sequence[Axes]) -> None:
 class Shown(Figure):
     """A figure that a notebook shows: IPython only displays matplotlib's own if pyplot was imported."""
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+    def _repr_png_(self) -> tuple[bytes, dict[str, int | str]]:
         buffer = io.BytesIO()
         with mpl.rc_context(RC):
             self.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
         # sharp on dense screens: more pixels than the displayed size
         width, height = (round(_PAGE_DOTS_PER_INCH * inches) for inches in self.get_size_inches())
-        return buffer.getvalue(), {"width": width, "height": height}
+        return buffer.getvalue(), {"width": width, "height": height, "alt": described(self)}
+
+
+def described(figure: Figure) -> str:
+    """What a figure shows, in words: for each panel its title, its axes' labels, and the labels of its lines."""
+    whole = _words(figure.get_suptitle(), figure.get_supylabel(), figure.get_supxlabel(), figure.legends)
+    panels = [
+        _words(
+            " ".join(filter(None, map(axes.get_title, ("left", "center", "right")))),
+            axes.get_ylabel(),
+            axes.get_xlabel(),
+            [legend] if (legend := axes.get_legend()) else [],
+        )
+        for axes in figure.axes
+    ]
+    return "; ".join(dict.fromkeys(filter(None, [whole, *panels])))
+
+
+def _words(title: str, up: str, across: str, legends: Iterable[Legend]) -> str:
+    what = f"{up} over {across}" if up and across else up or across
+    of = ", ".join(text.get_text() for legend in legends for text in legend.get_texts())
+    return " ".join(": ".join(filter(None, (title, what, of))).split())
 
 
 @checked()

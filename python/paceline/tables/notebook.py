@@ -21,12 +21,12 @@ def tables(layouts: Sequence[Layout], notices: Sequence[str] = ()) -> str:
 
 def _table(layout: Layout) -> str:
     rows = zip(*(column.cells for column in layout.columns), strict=True)
-    lines = ["<table>"]
+    lines = ['<div style="overflow-x:auto">', "<table>"]
     if layout.title:
         lines.append(f"<caption><b>{html.escape(layout.title)}</b></caption>")
     lines.append(_row("th", layout.columns, [column.head for column in layout.columns]))
     lines += [_row("td", layout.columns, cells) for cells in rows]
-    lines.append("</table>")
+    lines += ["</table>", "</div>"]
     if layout.note:
         lines.append(f"<p>{html.escape(layout.note)}</p>")
     return "\n".join(lines)
