@@ -24,6 +24,7 @@ import paceline.plots
 from paceline import models
 from paceline.errors import ArgumentError, PacelineError
 from paceline.messages import notebook_progress
+from paceline.plots.style import Shown, described
 from paceline.results.recordings import SERIES
 from paceline.tables import notebook
 from paceline.tables.layout import Column, Layout
@@ -104,11 +105,13 @@ def test_a_wide_table_scrolls_without_the_notebook() -> None:
 
 def test_a_figure_says_what_it_shows() -> None:
     results = paceline.sweep(TEXT, {"link.bottleneck.delay": ["10 ms", "40 ms"]}, runs=2, record=["cwnd"])
-    alt = str(results.plot("goodput_bps", flow=["media"])._repr_png_()[1]["alt"])
+    figure = results.plot("goodput_bps", flow=["media"])
+    assert isinstance(figure, Shown)
+    alt = str(figure._repr_png_()[1]["alt"])
     assert "goodput (Mbit/s) over bottleneck delay (ms)" in alt
-    alt = str(results.plot("cwnd")._repr_png_()[1]["alt"])
-    assert "congestion window" in alt
-    assert "delay = 10 ms" in alt
+    alt = described(results.plot("cwnd"))
+    assert alt.startswith("congestion window (packets); ")
+    assert "delay = 10 ms, seed 1: media, in flight, ssthresh" in alt
 
 
 def test_text_and_dicts_are_scenarios() -> None:

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from paceline.report import figures, inline, picture, svg_tree
+from paceline.report.colours import COLOURS
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def drawn() -> picture.Picture:
     with mpl.rc_context(figures.STYLE):
         figure = Figure(figsize=(4, 2.75), layout="constrained")
         axes = figure.subplots()
-        bars = axes.bar([1, 2], [1, 20], hatch="//", facecolor=figures.COLOURS[0], edgecolor=figures.PAGE)
+        bars = axes.bar([1, 2], [1, 20], hatch="//", facecolor=COLOURS[0], edgecolor=figures.PAGE)
         picture.tag(bars, "a b|c", '<x> & "y"')
         axes.set_xlabel("of <1.23456> & #0072b2")
         made = picture.Picture(figure, figure.suptitle("above"))

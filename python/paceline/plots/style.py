@@ -109,7 +109,7 @@ def described(figure: Figure) -> str:
     whole = _words(figure.get_suptitle(), figure.get_supylabel(), figure.get_supxlabel(), figure.legends)
     panels = [
         _words(
-            " ".join(filter(None, map(axes.get_title, ("left", "center", "right")))),
+            " ".join(filter(None, (axes.get_title("left"), axes.get_title(), axes.get_title("right")))),
             axes.get_ylabel(),
             axes.get_xlabel(),
             [legend] if (legend := axes.get_legend()) else [],
