@@ -501,8 +501,8 @@ def run_path(
     """
 
 def edit(text: str, changes: str) -> str:
-    """Sets and removes keys in scenario text; comments, order and layout stay. `changes` is JSON: pairs of a path, as for
-    `--set`, and a value; null removes the key. Raises ScenarioError."""
+    """Sets and removes keys in scenario text; comments, order and layout stay. `changes` is JSON: pairs of a path, as
+    for `--set`, and a value; null removes the key. Raises ScenarioError."""
 
 def schema_json() -> str:
     """The JSON Schema of scenario files."""
