@@ -101,8 +101,10 @@ def test_a_damaged_link_is_one(link: str) -> None:
 def test_a_link_that_unfolds_without_end_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(playground, "_LARGEST", 1000)
     assert playground.read(f"toml={playground._packed('a' * 1000)}").text == "a" * 1000
-    with pytest.raises(PacelineError, match="damaged"):
+    with pytest.raises(PacelineError, match="more than 1 MB"):
         playground.read(f"toml={playground._packed('a' * 1001)}")
+    with pytest.raises(playground.TooLongError, match="larger than 1 MB"):
+        playground.encoded("a" * 1001, {})
 
 
 def test_presets_have_files_that_run_and_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

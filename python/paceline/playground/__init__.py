@@ -29,8 +29,8 @@ NAME = "playground.html"
 LONGEST = 64_000
 """The limit on characters of a link; browsers accept some more."""
 MAX_RUNS = 1000
-_LARGEST = 64 << 20
-"""The limit on bytes that a link may decompress to."""
+_LARGEST = 1_000_000
+"""The limit on bytes that a part of a link may decompress to, as the page has it."""
 
 
 class TooLongError(PacelineError):
@@ -126,10 +126,16 @@ def unplayable(scenario: _core.Scenario) -> str | None:
 def encoded(text: str, traces: Mapping[str, str], runs: int = 1) -> str:
     """The fragment of a scenario's text and traces; only its size is checked. Raises ArgumentError for `runs`,
     TooLongError."""
-    words = {"toml": _packed(text)}
+    parts = {"toml": text}
     if traces:
-        words["files"] = _packed(json.dumps(dict(traces), ensure_ascii=False, separators=(",", ":")))
-    found = _with_runs(words, runs)
+        parts["files"] = json.dumps(dict(traces), ensure_ascii=False, separators=(",", ":"))
+    for part in parts.values():
+        if len(part.encode()) > _LARGEST:
+            of = f" with {', '.join(traces)}" if traces else ""
+            raise TooLongError(
+                f"the scenario{of} is larger than 1 MB: the playground opens no such link", tuple(traces)
+            )
+    found = _with_runs({name: _packed(part) for name, part in parts.items()}, runs)
     if len(found) > LONGEST:
         of = f" with {', '.join(traces)}" if traces else ""
         raise TooLongError(
@@ -156,7 +162,8 @@ def _with_runs(words: dict[str, str], runs: int) -> str:
 
 
 def read(link: str) -> Linked:
-    """The content of a link: the whole address, or the part after its "#". Raises PacelineError for a damaged link."""
+    """The content of a link: the whole address, or the part after its "#". Raises PacelineError for a damaged link, and
+    for one that unpacks to more than 1 MB."""
     words = dict(parse_qsl(link.rpartition("#")[2], keep_blank_values=True))
     try:
         text = _unpacked(words.get("toml", ""))
@@ -180,7 +187,9 @@ def _unpacked(text: str) -> str:
         return ""
     whole = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-    found = inflate.decompress(whole, _LARGEST)
+    found = inflate.decompress(whole, _LARGEST + 1)
+    if len(found) > _LARGEST:
+        raise PacelineError("the link unpacks to more than 1 MB: no scenario of that size is opened")
     if not inflate.eof:
         raise ValueError("its compressed data are truncated")
     return found.decode()

@@ -153,13 +153,23 @@ export class Pool {
     }
   }
 
-  /** Gives an idle worker the next run that is to be made beside. */
+  /** Gives idle workers the next runs that are to be made beside; of several workers one stays free for what the visitor changes. */
   private beside(): void {
-    const waiting = this.asides.find((aside) => !this.hands.some((hand) => hand.busy?.job === aside.number));
-    const hand = this.hand();
-    if (!waiting || !hand) return;
-    const { number, source, seed } = waiting;
-    hand.ask({ kind: "run", job: number, source, seed, recording: { kinds: [], every_s: 1 } });
+    const spare = this.size > 1 ? 1 : 0;
+    for (;;) {
+      const waiting = this.asides.find((aside) => !this.hands.some((hand) => hand.busy?.job === aside.number));
+      if (!waiting) return;
+      const idle = this.hands.filter((hand) => !hand.busy);
+      while (idle.length <= spare && this.hands.length < this.size) {
+        const hand = this.hired();
+        this.hands.push(hand);
+        idle.push(hand);
+      }
+      const hand = idle[spare];
+      if (!hand) return;
+      const { number, source, seed } = waiting;
+      hand.ask({ kind: "run", job: number, source, seed, recording: { kinds: [], every_s: 1 } });
+    }
   }
 
   private heard(hand: Hand, told: Told): void {

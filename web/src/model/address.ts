@@ -1,4 +1,7 @@
-/** The address holds the whole scenario: the fragment is `toml=...`, deflated and in base64url, or `preset=NAME`. */
+/**
+ * The address holds the whole scenario: the fragment is `preset=NAME`, or `toml=...`, deflated and in base64url; with both the text
+ * is a preset's that was changed.
+ */
 
 export interface Address {
   preset?: string;
@@ -12,19 +15,31 @@ export interface Address {
 const MOST_FILES = 24_000;
 /** The most seeds, as `paceline explore` has it. */
 const MOST_RUNS = 1000;
-/** The most bytes that a link may unfold to. */
-const LARGEST = 64 << 20;
+/** The most bytes that a part of a link may unfold to. */
+export const LARGEST = 1_000_000;
 
-async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream): Promise<Uint8Array<ArrayBuffer>> {
+/** A link of which a part unfolds to more than LARGEST. */
+export class TooLarge extends Error {
+  constructor() {
+    super("The link is not opened: it unpacks to more than 1 MB. Open a scenario of that size with `paceline run`, or begin with a preset.");
+  }
+}
+
+/** What a stream makes of bytes; as soon as that is more than `most`, it ends and throws TooLarge. */
+async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream, most = Number.POSITIVE_INFINITY): Promise<Uint8Array<ArrayBuffer>> {
+  const made: ReadableStream<Uint8Array<ArrayBuffer>> = new Blob([bytes]).stream().pipeThrough(stream);
+  const reader = made.getReader();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
-  const bounded = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, to) {
-      size += chunk.length;
-      if (size > LARGEST) to.error(new Error(`more than ${LARGEST} bytes`));
-      else to.enqueue(chunk);
-    },
-  });
-  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream).pipeThrough(bounded)).arrayBuffer());
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    size += read.value.length;
+    if (size > most) {
+      void reader.cancel().catch(() => {});
+      throw new TooLarge();
+    }
+    parts.push(read.value);
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 /** A table of texts. Throws if it is anything else. */
@@ -42,11 +57,11 @@ export async function packed(text: string): Promise<string> {
   return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** What `packed` made. Throws if it is damaged. */
+/** What `packed` made. Throws TooLarge, and an error if it is damaged. */
 export async function unpacked(code: string): Promise<string> {
   const letters = atob(code.replaceAll("-", "+").replaceAll("_", "/"));
   const deflated = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
-  const bytes = await through(deflated, new DecompressionStream("deflate-raw"));
+  const bytes = await through(deflated, new DecompressionStream("deflate-raw"), LARGEST);
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
@@ -67,25 +82,32 @@ export async function readAddress(hash: string): Promise<Address> {
     if (toml) address.toml = await unpacked(toml);
     const files = given.get("files");
     if (files) address.files = texts(JSON.parse(await unpacked(files)));
-  } catch {
+  } catch (error) {
+    if (error instanceof TooLarge) throw error;
     throw new Error("The link is damaged: part of it was lost on the way. Ask for it again, or begin with a preset.");
   }
   return address;
 }
 
-/** The fragment of a scenario, and whether its files are in it. */
+/** The fragment of a scenario, and whether its files are in it. A preset that nobody has changed is its name alone. Throws TooLarge. */
 export async function writeAddress(
   toml: string,
   files: Record<string, string>,
   runs: number,
+  preset?: { name: string; text: string },
 ): Promise<{ fragment: string; whole: boolean }> {
   const fields = new URLSearchParams();
-  fields.set("toml", await packed(toml));
+  if (preset) fields.set("preset", preset.name);
+  if (preset?.text !== toml) {
+    if (new TextEncoder().encode(toml).length > LARGEST) throw new TooLarge();
+    fields.set("toml", await packed(toml));
+  }
   if (runs > 1) fields.set("runs", String(runs));
   let whole = true;
   if (Object.keys(files).length > 0) {
-    const code = await packed(JSON.stringify(files));
-    whole = code.length <= MOST_FILES;
+    const text = JSON.stringify(files);
+    const code = text.length > LARGEST ? "" : await packed(text);
+    whole = code !== "" && code.length <= MOST_FILES;
     if (whole) fields.set("files", code);
   }
   return { fragment: `#${fields}`, whole };

@@ -103,10 +103,14 @@ export function bufferSeconds(limit: Value | undefined, rate: number | undefined
   return size === undefined ? undefined : (size * 8) / rate;
 }
 
+/** Whether a law holds a queue short (codel, pie and their kin): its limit is a bound of memory, which nobody turns. */
+export const isGoverned = (kind: Value | undefined) => typeof kind === "string" && /codel|pie|cake|dualpi2/.test(kind);
+
 function queueControls(path: string, queue: Table, rate: number | undefined, kinds: Kinds): Control[] {
   const controls: Control[] = [];
-  const limit = bufferSeconds(queue.limit, rate);
-  const many = packets(queue.limit);
+  const governed = isGoverned(queue.kind);
+  const limit = governed ? undefined : bufferSeconds(queue.limit, rate);
+  const many = governed ? undefined : packets(queue.limit);
   if (limit !== undefined) {
     const title = { path: `${path}.limit`, label: "Buffer", help: "how long a full queue takes to drain" };
     controls.push(range(title, Number(limit.toPrecision(3)), BUFFERS, spanText, (to) => [[`${path}.limit`, spanText(to)]]));
@@ -313,7 +317,7 @@ export function addition(described: Described, index: number): Change {
 }
 
 /** The changes that take a flow out, with what the scenario says of it elsewhere. */
-export function removal(described: Described, name: string): Change[] {
+export function removal(described: Pick<Described, "filled">, name: string): Change[] {
   const { flow, stop_after, friendliness_to } = described.filled;
   const others = Object.entries(table(flow) ?? {}).filter(([other]) => other !== name);
   const grouped = others.some(([, other]) => table(other)?.group === friendliness_to);

@@ -1,7 +1,7 @@
 /** From the runs of a scenario to what its plots show: lines on one grid of times. */
 import type { Described, Recording, Run, Series, Table } from "../core/protocol.ts";
 import { type Colours, isTogether } from "./colours.ts";
-import { bufferSeconds, FULL_PACKET_BITS } from "./controls.ts";
+import { bufferSeconds, FULL_PACKET_BITS, isGoverned } from "./controls.ts";
 import { grouped } from "./grouped.ts";
 import { bitsPerSecond, packets } from "./quantities.ts";
 import { LEAST_RUNS } from "./intervals.ts";
@@ -252,7 +252,7 @@ function marksOf(described: Described, id: string): Panel["marks"] {
   const rate = bitsPerSecond(link.rate);
   const queue = link.queue as Table | undefined;
   if (id === "rate" && rate !== undefined) return [{ label: "link rate", value: rate / 1e6 }];
-  if (id === "queue" && queue) {
+  if (id === "queue" && queue && !isGoverned(queue.kind)) {
     const full = packets(queue.limit);
     const held = full ?? ((bufferSeconds(queue.limit, rate) ?? Number.NaN) * (rate ?? Number.NaN)) / FULL_PACKET_BITS;
     return Number.isFinite(held) ? [{ label: "full", value: held }] : [];

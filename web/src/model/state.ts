@@ -3,7 +3,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { edit, initSync, measures as measuresText, Scenario, schema as schemaText, schemes as schemesText, version as versionText } from "../../pkg/paceline_web.js";
 import { compiled } from "../core/load.ts";
 import { Pool } from "../core/pool.ts";
-import type { Described, Mistake, Refused, Run } from "../core/protocol.ts";
+import type { Described, Mistake, Refused, Run, Source } from "../core/protocol.ts";
 import { readAddress, wantsEmbedding, writeAddress } from "./address.ts";
 import { type Colours, coloursOf } from "./colours.ts";
 import { type Change, groupsOf, queueKinds, type Scheme } from "./controls.ts";
@@ -12,7 +12,7 @@ import { type Measures, measuresOf } from "./intervals.ts";
 import { Pace } from "./pace.ts";
 import { behind, type Panel, panelsOf, recordingOf } from "./panels.ts";
 import { PRESETS, type Preset, presetOf } from "./presets.ts";
-import { alternatives, changed, type Found, reason, usualRun, WHY_MS } from "./why.ts";
+import { type Found, search } from "./why.ts";
 import { wordsOf } from "./words.ts";
 
 /** A run that would take longer than this is not begun without asking. */
@@ -26,7 +26,7 @@ const TYPED_AFTER_MS = 200;
 export type Status =
   | { kind: "loading" }
   | { kind: "ready" }
-  /** `slow`: it has said nothing of itself for long. */
+  /** `slow`: it is known to take long, though it says nothing of itself yet. */
   | { kind: "running"; done: number; of: number; share: number; slow?: true }
   | { kind: "asks"; expected_s: number; at_least?: true }
   | { kind: "wants-files"; files: string[] };
@@ -88,8 +88,8 @@ export function hold(): void {
 }
 
 export const sentences = computed(() => (shown.value ? wordsOf(shown.value.described, shown.value.runs, measures.value) : []));
-/** Why a flow fares badly, by its name, once that is known. */
-export const reasons = signal<Record<string, string>>({});
+/** What would help flows that fare badly; undefined until it is known. */
+export const advice = signal<Found | undefined>(undefined);
 
 let pool: Pool | undefined;
 let patient = false;
@@ -111,29 +111,42 @@ export async function begin(): Promise<void> {
   });
 }
 
-/** The fragment that the page wrote itself. */
-let written = "";
-
 let followed = 0;
+/** The fragment that the page wrote last, or followed. */
+let written = "";
+/** The fragment that the page opened first, and whether it shows something else instead, because it could not. */
+let kept = "";
+let instead = false;
+/** Which of the scenarios that were taken up the newest entry of the history holds. */
+let entry = 0;
+
+let remembering = 0;
+let remembered: ReturnType<typeof setTimeout> | undefined;
 
 /** Opens what the address names. */
 async function follow(): Promise<void> {
   if (location.hash === written && written !== "") return;
-  // Of two that are opened at once the later one counts.
+  // Of two that are opened at once the later one counts, and what was shown is no longer written.
   const mine = ++followed;
+  clearTimeout(remembered);
+  remembering++;
   embedded.value = wantsEmbedding(location.hash);
   try {
     const address = await readAddress(location.hash);
     if (mine !== followed) return;
     const named = address.preset === undefined ? undefined : presetOf(address.preset);
     const first = named ?? (address.toml === undefined ? PRESETS[0] : undefined);
-    open(address.toml ?? first?.text ?? "", first, address.files ?? {}, address.runs ?? 1);
-    if (address.preset !== undefined && !named) {
+    take(address.toml ?? first?.text ?? "", first, address.files ?? {}, address.runs ?? 1);
+    kept = written = location.hash;
+    if (address.preset !== undefined && !named && address.toml === undefined) {
+      instead = true;
       fail(`There is no preset "${address.preset}". There are ${PRESETS.map((one) => one.name).join(", ")}.`);
     }
   } catch (error) {
     if (mine !== followed) return;
-    open(PRESETS[0]?.text ?? "", PRESETS[0], {}, 1);
+    take(PRESETS[0]?.text ?? "", PRESETS[0], {}, 1);
+    kept = written = location.hash;
+    instead = true;
     fail(String(error instanceof Error ? error.message : error));
   }
 }
@@ -141,8 +154,9 @@ async function follow(): Promise<void> {
 /** How many scenarios have been taken up. */
 export const opened = signal(0);
 
-/** Takes up another scenario. */
-export function open(scenario: string, from: Preset | undefined, with_files: Record<string, string>, seeds: number): void {
+/** Takes up a scenario that the address names. */
+function take(scenario: string, from: Preset | undefined, with_files: Record<string, string>, seeds: number): void {
+  instead = false;
   batch(() => {
     opened.value++;
     // the editor has its lines so
@@ -154,12 +168,20 @@ export function open(scenario: string, from: Preset | undefined, with_files: Rec
     zoom.value = undefined;
     cursor_s.value = undefined;
   });
+  entry = opened.value;
   ask();
 }
 
-export function openPreset(from: Preset): void {
-  open(from.text, from, {}, 1);
+/** Takes up another scenario in place of this one, to which the browser's Back leads. */
+export async function open(scenario: string, from: Preset | undefined, with_files: Record<string, string>, seeds: number): Promise<void> {
+  const mine = ++followed;
+  await writeDown();
+  if (mine !== followed) return;
+  take(scenario, from, with_files, seeds);
+  entry = opened.value - 1;
 }
+
+export const openPreset = (from: Preset) => open(from.text, from, {}, 1);
 
 let typing: ReturnType<typeof setTimeout> | undefined;
 
@@ -216,6 +238,7 @@ export function setRuns(many: number): void {
 /** Runs it although that takes long. */
 export function runAnyway(): void {
   patient = true;
+  status.value = { kind: "running", done: 0, of: runs.value, share: 0, slow: true };
   ask();
 }
 
@@ -285,6 +308,15 @@ function ask(): void {
       done.push(run);
       if (!found) return;
       const whole = done.length === seeds;
+      const pools = pool?.size ?? 1;
+      // At first the browser is still compiling: the quickest of some runs tells how long the others will take.
+      const judge = done.length > 2 * pools || performance.now() - began > JUDGED_AFTER_MS;
+      const expected = Math.min(...done.map(({ took_ms }) => took_ms)) * Math.ceil((seeds - done.length) / pools);
+      if (!wait && judge && expected > LONG_MS) {
+        pool?.stop();
+        status.value = { kind: "asks", expected_s: expected / 1000 };
+        return;
+      }
       // With many seeds the curves move with the first and when all are there, and now and then between.
       if (!whole && done.length > 1 && done.length % 5 !== 0) {
         status.value = { kind: "running", done: done.length, of: seeds, share: 0 };
@@ -331,52 +363,49 @@ function refuse(refused: Refused): void {
   });
 }
 
-/** What the reasons are those of. */
+/** What the advice is about. */
 let explained: object | undefined;
+/** Somebody who drags a slider waits for curves, and not for advice. */
+const ADVICE_AFTER_MS = 300;
 
-/** Runs what is shown with one thing taken away at a time, once nothing else is to do. */
+/** Looks for what would help the flows that fare badly, once nothing else is to do. */
 async function askWhy(): Promise<void> {
   const now = shown.peek();
   if (!now || now === explained || !pool || embedded.peek() || mistakes.peek().length > 0) return;
   explained = now;
-  reasons.value = {};
+  advice.value = undefined;
+  const wanted = () => shown.peek() === now;
+  await new Promise((done) => setTimeout(done, ADVICE_AFTER_MS));
+  if (!wanted() || status.peek().kind !== "ready") return;
   const source = { file: fileName(), text: now.text, files: files.peek() };
-  for (const { hurt } of sentences.peek()) {
-    const usual = hurt && usualRun(hurt, now.runs);
-    if (!hurt || !usual || usual.run.took_ms > WHY_MS) continue;
-    const found: Found[] = [];
-    for (const alternative of alternatives(now.described, hurt.flow)) {
-      const other = changed(source, edit, alternative);
-      const run = other && (await pool.aside(other, usual.run.seed));
-      if (shown.peek() !== now) return;
-      const value = run && hurt.of(run.summary);
-      if (value !== undefined) found.push({ words: alternative.words, value });
-    }
-    if (found.length > 0) reasons.value = { ...reasons.peek(), [hurt.flow]: reason({ ...hurt, value: usual.harm }, found) };
-  }
+  const run = (of: Source, seed: bigint) => (pool as Pool).aside(of, seed);
+  const found = await search(now.described, now.runs, sentences.peek(), { source, edit, run, wanted });
+  if (wanted()) advice.value = found;
 }
-
-let remembering = 0;
-let remembered: ReturnType<typeof setTimeout> | undefined;
 
 /** Keeps the address in step, a little behind. */
 function remember(): void {
   const [scenario, named, many] = [files.value, runs.value, text.value];
   void [scenario, named, many];
   clearTimeout(remembered);
-  remembered = setTimeout(async () => {
-    if (embedded.value) return;
-    const mine = ++remembering;
-    const { fragment } = await link();
-    if (mine !== remembering) return;
-    written = fragment;
-    history.replaceState(null, "", fragment);
-  }, ADDRESS_AFTER_MS);
+  remembered = setTimeout(() => void writeDown(), ADDRESS_AFTER_MS);
 }
 
-/** The fragment of what is shown; a preset that nobody has changed keeps its name. */
-export async function link(): Promise<{ fragment: string; whole: boolean }> {
-  const named = preset.value;
-  if (named && named.text === text.value && runs.value === 1) return { fragment: `#preset=${named.name}`, whole: true };
-  return writeAddress(text.value, files.value, runs.value);
+/** Writes what is shown into the address. A link that could not be opened stays there until something is changed, and behind Back after it. */
+async function writeDown(): Promise<void> {
+  clearTimeout(remembered);
+  if (embedded.peek()) return;
+  const mine = ++remembering;
+  const now = opened.peek();
+  const { fragment } = await link().catch(() => ({ fragment: "" }));
+  if (mine !== remembering || fragment === "") return;
+  if (instead && fragment === `#preset=${PRESETS[0]?.name}` && location.hash === kept) return;
+  if ((entry !== now || instead) && fragment !== location.hash) history.pushState(null, "", fragment);
+  else history.replaceState(null, "", fragment);
+  instead = false;
+  entry = now;
+  written = fragment;
 }
+
+/** The fragment of what is shown. Rejects with TooLarge. */
+export const link = () => writeAddress(text.value, files.value, runs.value, preset.value);

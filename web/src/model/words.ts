@@ -1,33 +1,22 @@
 /** What the runs showed, in sentences: what became of each flow, and of the narrowest queue. */
 import type { Described, Row, Run, Table } from "../core/protocol.ts";
-import { bufferSeconds } from "./controls.ts";
+import { bufferSeconds, isGoverned } from "./controls.ts";
 import { grouped } from "./grouped.ts";
+import { appOf, CONVERSATION_S, type Rows } from "./harms.ts";
 import { bitsPerSecond, digits, rateText, shareText, spanText } from "./quantities.ts";
 import { isEndless, type Measures, ofRuns, summary } from "./intervals.ts";
 import { middle } from "./statistics.ts";
-
-/** What goes wrong for a flow, as a number that is the smaller the better. */
-export interface Hurt {
-  flow: string;
-  /** Of the rows of a run: the number, if the flow has it. */
-  of(run: { flows: Row[]; streams: Row[] }): number | undefined;
-  value: number;
-  show(value: number): string;
-}
 
 export interface Sentence {
   /** The flow that it is about; none: the network. */
   flow: string | undefined;
   text: string;
-  hurt?: Hurt;
+  /** The harm that is worth asking what would help, by its key in harms.ts. */
+  hurt?: string;
 }
 
 /** A share of this much that is late or lost is worth asking why. */
 const WORTH_ASKING = 0.01;
-/** One-way delay up to which a conversation is not disturbed (ITU-T G.114). */
-const CONVERSATION_S = 0.15;
-
-type Rows = { flows: Row[]; streams: Row[] };
 
 const meanOf = (rows: Row[], measure: string): number | undefined => {
   const there = rows.map((row) => row[measure]).filter((value): value is number => typeof value === "number");
@@ -103,8 +92,7 @@ function filmWords(name: string, app: Table, count: number, over: Over): Sentenc
   }
   if (needs !== undefined && goodput) parts.push(`it needs ${rateText(needs)} and got ${goodput}`);
   const sentence: Sentence = { flow: name, text: `${each(count)}${parts.join("; ")}.` };
-  const show = (part: number) => `${shareText(part)} ${clock ? "late" : "of the time stalled"}`;
-  if (value >= WORTH_ASKING) sentence.hurt = { flow: name, of, value, show };
+  if (value >= WORTH_ASKING) sentence.hurt = clock ? "late" : "stalled";
   return sentence;
 }
 
@@ -112,9 +100,9 @@ function callWords(name: string, app: Table, count: number, over: Over): Sentenc
   const delay = measured("flows", name, "frame_delay_p95_s");
   const froze = measured("flows", name, "freeze_s");
   const parts: string[] = [];
-  const sent = over.told(measured("flows", name, "send_rate_bps"), rateText);
+  const got = over.told(measured("flows", name, "goodput_bps"), rateText);
   const most = bitsPerSecond(app.max_rate);
-  if (sent && most !== undefined) parts.push(`sends ${sent} out of a maximum of ${rateText(most)}`);
+  if (got && most !== undefined) parts.push(`gets ${got} of media, of ${rateText(most)} at most`);
   const complete = over.told(measured("flows", name, "complete_share"), shareText);
   const within = over.told(delay, spanText);
   if (!within) parts.push("none of its frames arrives");
@@ -126,20 +114,28 @@ function callWords(name: string, app: Table, count: number, over: Over): Sentenc
   const value = values.length > 0 ? middle(values) : 0;
   const sentence: Sentence = { flow: name, text: `${each(count)}${parts.join("; ")}.` };
   const frozen = still.length > 0 ? middle(still) : 0;
-  if (frozen > 0) sentence.hurt = { flow: name, of: froze, value: frozen, show: (s) => `${spanText(s)} frozen` };
-  else if (value > CONVERSATION_S) sentence.hurt = { flow: name, of: delay, value, show: (s) => `95 % within ${spanText(s)}` };
+  const missing = over.values(measured("flows", name, "complete_share")).map((share) => 1 - share);
+  if (frozen > 0) sentence.hurt = "freeze";
+  else if (value > CONVERSATION_S) sentence.hurt = "frame delay";
+  else if (missing.length > 0 && middle(missing) >= WORTH_ASKING) sentence.hurt = "missing";
   return sentence;
 }
 
-function datagramWords(name: string, kind: string, count: number, over: Over): Sentence {
+function datagramWords(name: string, app: Table, count: number, over: Over): Sentence {
   const delay = measured("flows", name, "owd_p95_s");
+  const kind = String(app.kind);
   const least = over.told(measured("flows", name, "owd_min_s"), spanText);
   const within = over.told(delay, spanText);
   const lost = over.values(measured("flows", name, "loss_rate"));
   const rating = over.told(measured("flows", name, "voice_mos"), (value) => digits(value, 2));
   const parts: string[] = [];
-  if (within && least) parts.push(`has a one-way delay of at most ${within} for 95 % of what arrives, ${least} at best`);
-  else parts.push(`gets ${over.told(measured("flows", name, "goodput_bps"), rateText) ?? "nothing"}`);
+  const got = over.told(measured("flows", name, "goodput_bps"), rateText);
+  const rate = bitsPerSecond(app.rate);
+  // of a game and a voice call everyone asks how late, of a film and the like first how much
+  const rated = got && rate !== undefined && kind !== "voice" && kind !== "game";
+  if (!within) parts.push(got && got !== rateText(0) ? `gets ${got}` : "gets nothing");
+  else if (rated) parts.push(`gets ${got} of the ${rateText(rate)} that it has on average`);
+  if (within && least) parts.push(`${rated ? "its" : "has a"} one-way delay ${rated ? "is" : "of"} at most ${within} for 95 % of what arrives, ${least} at best`);
   if (lost.some((share) => share > 0)) parts.push(`${over.told(measured("flows", name, "loss_rate"), shareText)} of its packets are lost`);
   else if (lost.length > 0 && within) parts.push("none is lost");
   if (kind === "voice" && rating) parts.push(`its estimated MOS is ${rating} out of 5 (ITU-T G.107)`);
@@ -148,34 +144,42 @@ function datagramWords(name: string, kind: string, count: number, over: Over): S
   const quickest = over.values(measured("flows", name, "owd_min_s"));
   const sentence: Sentence = { flow: name, text: `${each(count)}${parts.join("; ")}.` };
   if (quickest.length > 0 && value > 2 * Math.min(...quickest) && value > 0.02) {
-    sentence.hurt = { flow: name, of: delay, value, show: (s) => `95 % within ${spanText(s)}` };
-  }
+    sentence.hurt = "delay";
+  } else if (lost.length > 0 && middle(lost) >= WORTH_ASKING) sentence.hurt = "loss";
   return sentence;
 }
 
 function bulkWords(name: string, count: number, over: Over): Sentence {
-  const goodput = over.told(measured("flows", name, "goodput_bps"), rateText) ?? "nothing";
+  const goodput = over.told(measured("flows", name, "goodput_bps"), rateText) ?? rateText(0);
   const lost = over.told(measured("flows", name, "loss_rate"), shareText);
   const trip = over.told(measured("flows", name, "rtt_mean_s"), spanText);
-  const parts = [`gets ${goodput}`];
-  if (lost && goodput !== rateText(0)) parts.push(lost === "0 %" ? "loses nothing" : `${lost} of its packets are lost`);
-  if (trip) parts.push(`its RTT averages ${trip}`);
+  const nothing = goodput === rateText(0);
+  const parts = [nothing ? "gets nothing" : `gets ${goodput}`];
+  if (lost && !nothing) parts.push(lost === "0 %" ? "loses nothing" : `${lost} of its packets are lost`);
+  if (trip && !nothing) parts.push(`its RTT averages ${trip}`);
   return { flow: name, text: `${each(count)}${parts.join("; ")}.` };
 }
 
 /** "a, b and c" */
 const listed = (names: string[]) => [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
 
+/** A flow that gets less than this part of what another one gets starves. */
+const STARVED = 0.1;
+
 /** How evenly flows share that would take all they can get: those that go one way between the same ends. */
-function sharing(greedy: { name: string; many: boolean }[], over: Over): Sentence | undefined {
+function sharing(greedy: { name: string; many: boolean }[], over: Over, sentences: Sentence[]): Sentence | undefined {
   if (greedy.length < 2) return undefined;
   const rates = greedy.map(({ name, many }) => {
     const values = over.values(measured("flows", name, "goodput_bps"));
-    return { name: many ? `a flow of ${name}` : name, rate: values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length) };
+    return { flow: name, name: many ? `a flow of ${name}` : name, rate: values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length) };
   });
   rates.sort((a, b) => b.rate - a.rate);
   const [most, least] = [rates[0], rates.at(-1)];
   if (!most || !least || most.rate === 0) return undefined;
+  for (const { flow, rate } of rates) {
+    const own = sentences.find((sentence) => sentence.flow === flow);
+    if (own && rate < STARVED * most.rate) own.hurt = "goodput";
+  }
   const times = most.rate / least.rate;
   const text =
     times < 1.1
@@ -208,7 +212,8 @@ function queueWords(described: Described, runs: Run[], over: Over): Sentence[] {
   const used = over.told(of("utilisation"), shareText);
   if (rate !== undefined) {
     const held = over.told(of("mean_bytes"), (size) => spanText((size * 8) / rate));
-    const full = bufferSeconds(queue.limit, rate);
+    // a queue that is governed hardly fills: its limit says nothing of the delay
+    const full = isGoverned(queue.kind) ? undefined : bufferSeconds(queue.limit, rate);
     parts.push(`the queue of ${place} holds ${held} of traffic on average${full === undefined ? "" : `, ${spanText(full)} when full`}`);
   } else parts.push(`the queue of ${place} holds ${over.told(of("mean_packets"), (value) => `${digits(value)} packets`)} on average`);
   if (used) parts.push(`link utilisation is ${used}`);
@@ -221,9 +226,9 @@ export function wordsOf(described: Described, runs: Run[], measures: Measures): 
   const over = new Over(runs, measures);
   const flows = Object.entries(described.filled.flow as Table) as [string, Table][];
   const greedy: { name: string; many: boolean; ends: string }[] = [];
-  const sentences = flows.map(([name, flow]) => {
+  const sentences = flows.map(([name, flow]): Sentence => {
     const app = (flow.app ?? { kind: "ftp" }) as Table;
-    const kind = String(app.kind);
+    const kind = appOf(flow);
     const count = Number(flow.count ?? 1);
     const sent = over.values(measured("flows", name, "packets_sent"));
     // what a track of another's connection sends is in that one's packets
@@ -231,10 +236,10 @@ export function wordsOf(described: Described, runs: Run[], measures: Measures): 
     if (sent.length > 0 && [...sent, ...came].every((many) => many === 0)) return { flow: name, text: "sends nothing while it is measured." };
     if (kind === "stream") return filmWords(name, app, count, over);
     if (kind === "encoder" || kind === "relay") return callWords(name, app, count, over);
-    if (["game", "voice", "cbr", "video", "video-trace", "pareto"].includes(kind)) return datagramWords(name, kind, count, over);
+    if (["game", "voice", "cbr", "video", "video-trace", "pareto"].includes(kind)) return datagramWords(name, app, count, over);
     if (kind === "ftp" && app.size === undefined) greedy.push({ name, many: count > 1, ends: JSON.stringify([flow.from, flow.to]) });
     return bulkWords(name, count, over);
   });
-  const shared = [...grouped(greedy, ({ ends }) => ends).values()].map((alike) => sharing(alike, over));
+  const shared = [...grouped(greedy, ({ ends }) => ends).values()].map((alike) => sharing(alike, over, sentences));
   return [...sentences, ...shared.filter((one) => one !== undefined), ...queueWords(described, runs, over)];
 }

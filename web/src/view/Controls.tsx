@@ -90,14 +90,23 @@ function AddFlow() {
   );
 }
 
-export function Controls() {
-  const { network, flows } = groups.value;
-  const alone = flows.length === 1;
+/** The network's controls. */
+export function Network() {
   return (
-    <section class="controls" aria-label="The scenario's controls">
-      {network.map((group, index) => (
+    <section class="controls" aria-label="The network's controls">
+      {groups.value.network.map((group, index) => (
         <Section key={group.path} group={group} open={index < OPEN_LINKS} />
       ))}
+    </section>
+  );
+}
+
+/** The flows' controls, and how often it is run. */
+export function Flows() {
+  const { flows } = groups.value;
+  const alone = flows.length === 1;
+  return (
+    <section class="controls" aria-label="The flows' controls">
       {flows.map((group, index) => {
         const colour = colourOf(group.title);
         const remove = () => described.value && change(removal(described.value, group.title));

@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { save } from "../model/export.ts";
-import { described, fileName, files, link, openPreset, preset, runs, text, version } from "../model/state.ts";
+import { described, fail, fileName, files, link, openPreset, preset, runs, text, version } from "../model/state.ts";
 import { PRESETS, presetOf } from "../model/presets.ts";
-import { switchTheme, theme } from "./theme.ts";
+import { narrow, switchTheme, theme } from "./theme.ts";
 
 /** The command that gives the same numbers in a terminal. */
 function command(): string {
@@ -18,13 +18,17 @@ const HERE_ALONE = location.protocol === "file:" || ["127.0.0.1", "localhost"].i
 
 export function Header() {
   const said = useSignal("");
+  /** What the browser does not let the page copy, and the visitor copies by hand. */
+  const byHand = useSignal("");
   const silent = useRef<ReturnType<typeof setTimeout>>(undefined);
   const copy = async (what: string, words: string) => {
+    byHand.value = "";
     try {
       await navigator.clipboard.writeText(what);
       said.value = words;
     } catch {
-      said.value = what;
+      said.value = "";
+      byHand.value = what;
     }
     clearTimeout(silent.current);
     silent.current = setTimeout(() => {
@@ -32,7 +36,14 @@ export function Header() {
     }, SAID_FOR_MS);
   };
   const share = async () => {
-    const { fragment, whole } = await link();
+    let made: Awaited<ReturnType<typeof link>>;
+    try {
+      made = await link();
+    } catch {
+      fail("The scenario is too large for a link: more than 1 MB. Download TOML saves it.");
+      return;
+    }
+    const { fragment, whole } = made;
     const address = location.href.replace(/#.*$/, "") + fragment;
     const held = whole ? "it holds the whole scenario" : "it leaves out the trace files, which are too large for a link";
     await copy(address, `Link copied: ${held}.${HERE_ALONE ? " It opens only on this computer, but the part from the # on works in any playground." : ""}`);
@@ -49,7 +60,7 @@ export function Header() {
           data-path="preset"
           onChange={(event) => {
             const chosen = presetOf(event.currentTarget.value);
-            if (chosen) openPreset(chosen);
+            if (chosen) void openPreset(chosen);
           }}
         >
           {!preset.value && <option value="">{described.value?.name ?? "a scenario of your own"}</option>}
@@ -65,6 +76,8 @@ export function Header() {
           Reset
         </button>
       )}
+      <details class="menu" open={!narrow.value}>
+        <summary>Share and save</summary>
       <nav aria-label="Share and save">
         <button type="button" onClick={share}>
           Copy link
@@ -80,6 +93,23 @@ export function Header() {
         </button>
         <span class="version quiet">{version.value}</span>
       </nav>
+      </details>
+      {byHand.value && (
+        <p class="by-hand">
+          <label>
+            Copy this by hand:{" "}
+            <input readOnly value={byHand.value} ref={(field) => field?.select()} onFocus={(event) => event.currentTarget.select()} />
+          </label>{" "}
+          <button
+            type="button"
+            onClick={() => {
+              byHand.value = "";
+            }}
+          >
+            Close
+          </button>
+        </p>
+      )}
       <p role="status" class="said">
         {said.value}
         {said.value.startsWith("Copied: paceline run") && Object.keys(files.value).length === 0 ? `. It needs ${fileName()}, which Download TOML saves, in the current folder.` : ""}

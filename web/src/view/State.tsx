@@ -24,7 +24,7 @@ export async function takeFiles(given: FileList | null | undefined): Promise<voi
     const named = names.filter((name) => name.split("/").at(-1) === file.name);
     if (content.includes("\0") || content.includes("\uFFFD")) said.push(`${file.name} is not a text file: a scenario (TOML) or a trace is needed.`);
     else if (named.length > 0) for (const name of named) taken[name] = content;
-    else if (file.name.endsWith(".toml")) return open(content, undefined, {}, 1);
+    else if (file.name.endsWith(".toml")) return void open(content, undefined, {}, 1);
     else if (names.length === 1) taken[names[0] as string] = content;
     else said.push(`${file.name} is not a file that the scenario names${names.length > 0 ? ` (${names.join(", ")})` : ""}; a scenario file's name ends in .toml.`);
   }

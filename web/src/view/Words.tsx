@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { Row } from "../core/protocol.ts";
 import { digits, rateText, shareText, spanText } from "../model/quantities.ts";
 import { isEndless, said, summary } from "../model/intervals.ts";
-import { measures, reasons, sentences, shown } from "../model/state.ts";
+import { advice, measures, sentences, shown } from "../model/state.ts";
 import { save } from "../model/export.ts";
 import { colourOf } from "./theme.ts";
 
@@ -73,8 +73,8 @@ function Numbers() {
           {flows.slice(0, all ? undefined : MOST_ROWS).map((flow, row) => (
             <tr key={`${flow.flow}[${flow.instance}]`}>
               <th scope="row">{many ? `${flow.flow}[${flow.instance}]` : String(flow.flow)}</th>
-              <td>{String(flow.cc)}</td>
-              {cells[row]?.filter((_, index) => used[index]).map((cell, index) => <td key={index}>{cell}</td>)}
+              <td data-title="controller">{String(flow.cc)}</td>
+              {cells[row]?.map((cell, index) => used[index] && <td key={index} data-title={COLUMNS[index]?.title} class={cell === "" ? "none" : undefined}>{cell}</td>)}
             </tr>
           ))}
         </tbody>
@@ -88,13 +88,46 @@ function Numbers() {
   );
 }
 
+/** What would help a flow, at which price. */
+function Why({ flow }: { flow: string }) {
+  const found = advice.value?.flows[flow];
+  if (!found || found.length === 0) return null;
+  const side = (sign: string, kind: string, said: string[]) =>
+    said.map((one) => (
+      <li key={one} class={kind}>
+        <span class="sign" aria-hidden="true">
+          {sign}
+        </span>
+        {kind !== "still bad" && <span class="hidden">{kind}: </span>}
+        {one}
+      </li>
+    ));
+  return (
+    <div class="why">
+      {found.map(({ head, gains, costs, still }) => (
+        <div key={head}>
+          <b>{head}</b>
+          <ul>
+            {side("+", "better", gains)}
+            {side("−", "worse", costs)}
+            {side("!", "still bad", still.map((one) => `still bad: ${one}`))}
+          </ul>
+        </div>
+      ))}
+      <p class="quiet">Compared over {advice.value?.seeds} seeds: medians, and 95 % intervals of the differences between runs of one seed.</p>
+    </div>
+  );
+}
+
 /** What became of each flow, in sentences. */
 export function Words() {
   if (sentences.value.length === 0) return null;
+  // Who fares badly comes first, and stays in its place among its like.
+  const sorted = [...sentences.value].sort((a, b) => Number(b.hurt !== undefined) - Number(a.hurt !== undefined));
   return (
     <section class="words" aria-label="What it shows">
       <ul aria-live="polite">
-        {sentences.value.map((sentence) => (
+        {sorted.map((sentence) => (
           <li key={sentence.flow ?? sentence.text}>
             {sentence.flow && (
               <>
@@ -102,7 +135,8 @@ export function Words() {
                 <b>{sentence.flow}</b>{" "}
               </>
             )}
-            {sentence.text} {sentence.flow && reasons.value[sentence.flow] && <span class="why">{reasons.value[sentence.flow]}</span>}
+            {sentence.text}
+            {sentence.flow && <Why flow={sentence.flow} />}
           </li>
         ))}
       </ul>

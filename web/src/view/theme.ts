@@ -41,12 +41,20 @@ export function switchTheme(): void {
   }
 }
 
-const room = matchMedia("(min-width: 1181px)");
-/** Whether there is room for a third column, as style.css has it. */
-export const wide = signal(room.matches);
-room.addEventListener("change", () => {
-  wide.value = room.matches;
-});
+/** Whether a media query holds, as style.css has it. */
+function holds(query: string) {
+  const asked = matchMedia(query);
+  const now = signal(asked.matches);
+  asked.addEventListener("change", () => {
+    now.value = asked.matches;
+  });
+  return now;
+}
+
+/** Whether there is room for a third column. */
+export const wide = holds("(min-width: 1181px)");
+/** Whether there is room for one column alone. */
+export const narrow = holds("(max-width: 720px)");
 
 export const look = computed(() => LOOKS[theme.value]);
 

@@ -94,6 +94,16 @@ test("a round trip stays one, whether or not the way back says its delay", () =>
   expect(made.text).toContain('backward = { rate = "1 Mbit/s" }');
 });
 
+test("a queue that a law keeps short has no slider for its limit", () => {
+  const limitOf = (kind: string) => {
+    const { described } = check(`duration = "5 s"\n[link.bottleneck]\nrate = "5 Mbit/s"\ndelay = "1 ms"\nqueue = { kind = "${kind}"${kind === "droptail" || kind === "red" ? ', limit = "60 packets"' : ""} }\n[flow.a]\n`);
+    const [link] = groupsOf(described as Described, schemes, kinds).network;
+    return link?.controls.filter(({ path }) => path.endsWith(".queue.limit")).length;
+  };
+  expect([limitOf("droptail"), limitOf("red")]).toEqual([1, 1]);
+  for (const kind of ["codel", "fq-codel", "pie", "fq-pie", "cake", "dualpi2"]) expect(limitOf(kind), kind).toBe(0);
+});
+
 test("a flow goes with what names it", () => {
   const text = `duration = "9 s"\nstop_after = "a"\nfriendliness_to = "b"\n${LINK}[flow.a]\ncc = "vegas"\napp = { kind = "ftp", size = "1 MB" }\n[flow.b]\n`;
   const described = check(text).described as Described;

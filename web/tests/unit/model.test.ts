@@ -1,6 +1,6 @@
 /** What the page reckons by itself: quantities, addresses, statistics, places in the schema. */
 import { expect, test } from "vitest";
-import { packed, readAddress, unpacked, writeAddress } from "../../src/model/address.ts";
+import { LARGEST, packed, readAddress, TooLarge, unpacked, writeAddress } from "../../src/model/address.ts";
 import { bufferSeconds, key } from "../../src/model/controls.ts";
 import { csvOf, svgOf, ticks } from "../../src/model/export.ts";
 import { behind, type Panel } from "../../src/model/panels.ts";
@@ -49,10 +49,22 @@ test("addresses hold a scenario, as zlib has it too", async () => {
 test("a link asks for no more seeds than there may be, and unfolds to no more than the page holds", async () => {
   expect(await readAddress("#preset=film&runs=100000")).toEqual({ preset: "film", runs: 1000 });
   expect(await readAddress("#preset=film&runs=-1")).toEqual({ preset: "film" });
-  const bomb = await packed(" ".repeat(80 << 20));
-  expect(bomb.length).toBeLessThan(200_000);
-  await expect(unpacked(bomb)).rejects.toThrow(/more than/);
-  await expect(readAddress(`#toml=${bomb}`)).rejects.toThrow(/damaged/);
+  const bomb = await packed(" ".repeat(LARGEST + 1));
+  expect(bomb.length).toBeLessThan(2000);
+  await expect(unpacked(bomb)).rejects.toThrow(TooLarge);
+  await expect(readAddress(`#toml=${bomb}`)).rejects.toThrow(/more than 1 MB/);
+  expect(await unpacked(await packed(" ".repeat(LARGEST)))).toHaveLength(LARGEST);
+  await expect(writeAddress(" ".repeat(LARGEST + 1), {}, 1)).rejects.toThrow(TooLarge);
+  expect((await writeAddress("x = 1", { "a.trace": "1\n".repeat(LARGEST) }, 1)).whole).toBe(false);
+});
+
+test("a link of a preset keeps its name, changed or not", async () => {
+  const preset = { name: "film", text: "x = 1" };
+  expect((await writeAddress("x = 1", {}, 1, preset)).fragment).toBe("#preset=film");
+  expect((await writeAddress("x = 1", {}, 5, preset)).fragment).toBe("#preset=film&runs=5");
+  const { fragment } = await writeAddress("x = 2", {}, 1, preset);
+  expect(fragment).toMatch(/^#preset=film&toml=/);
+  expect(await readAddress(fragment)).toEqual({ preset: "film", toml: "x = 2" });
 });
 
 test("files that are too large for a link are left out, and that is told", async () => {

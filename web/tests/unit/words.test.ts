@@ -1,8 +1,8 @@
 /** The sentences, and the reasons: of runs as the simulator measures them, made up here number by number. */
 import { expect, test } from "vitest";
 import type { Described, Row, Run, Table } from "../../src/core/protocol.ts";
-import { alternatives, reason, usualRun } from "../../src/model/why.ts";
-import { type Hurt, wordsOf } from "../../src/model/words.ts";
+import { alternatives, searchOf, WHY_MS } from "../../src/model/why.ts";
+import { wordsOf } from "../../src/model/words.ts";
 
 const described = (flow: Table, link: Table = {}): Described => ({
   name: "x",
@@ -30,10 +30,10 @@ const ftp = (goodput_bps: number, more: Row = {}): Row => ({ flow: "a", goodput_
 
 test("of a flow that got nothing is not said that it lost nothing", () => {
   const voice = { app: { kind: "voice" }, count: 1 };
-  expect(said({ v: voice }, [run([{ flow: "v", goodput_bps: 0, loss_rate: 0, owd_p95_s: null, owd_min_s: null }])])).toEqual(["gets 0 bit/s."]);
+  expect(said({ v: voice }, [run([{ flow: "v", goodput_bps: 0, loss_rate: 0, owd_p95_s: null, owd_min_s: null }])])).toEqual(["gets nothing."]);
   const call = { app: { kind: "encoder", max_rate: "2 Mbit/s" }, count: 1 };
-  expect(said({ c: call }, [run([{ flow: "c", send_rate_bps: 1e6, complete_share: 0, frame_delay_p95_s: null, freeze_s: 0 }])])).toEqual([
-    "sends 1 Mbit/s out of a maximum of 2 Mbit/s; none of its frames arrives.",
+  expect(said({ c: call }, [run([{ flow: "c", goodput_bps: 1e6, complete_share: 0, frame_delay_p95_s: null, freeze_s: 0 }])])).toEqual([
+    "gets 1 Mbit/s of media, of 2 Mbit/s at most; none of its frames arrives.",
   ]);
   const film = { app: { kind: "stream", media_rate: "2 Mbit/s" }, count: 1 };
   expect(said({ f: film }, [run([{ flow: "f", goodput_bps: 0 }], [{ flow: "f", late_share: null, stall_share: null, began: true }])])).toEqual([
@@ -44,7 +44,7 @@ test("of a flow that got nothing is not said that it lost nothing", () => {
 test("of a flow that ended before the measured time nothing is said but that", () => {
   const flow = { a: { app: { kind: "ftp" } } };
   expect(said(flow, [run([ftp(0, { packets_sent: 0, loss_rate: null })])])).toEqual(["sends nothing while it is measured."]);
-  expect(said(flow, [run([ftp(0, { packets_sent: 2 })])])).toEqual(["gets 0 bit/s."]);
+  expect(said(flow, [run([ftp(0, { packets_sent: 2, rtt_mean_s: 0.03 })])])).toEqual(["gets nothing."]);
   expect(said(flow, [run([ftp(1e6, { packets_sent: 2 })])])).toEqual(["gets 1 Mbit/s; loses nothing."]);
 });
 
@@ -55,6 +55,20 @@ test("what is late is told of what arrives, and of several flows that it is a me
   ]);
 });
 
+test("of a film in datagrams is told how much of it arrives", () => {
+  const film = { app: { kind: "video", rate: "1 Mbit/s" } };
+  expect(said({ f: film }, [run([{ flow: "f", goodput_bps: 0.97e6, owd_p95_s: 0.015, owd_min_s: 0.001, loss_rate: 0 }])])).toEqual([
+    "gets 970 kbit/s of the 1 Mbit/s that it has on average; its one-way delay is at most 15 ms for 95 % of what arrives, 1 ms at best; none is lost.",
+  ]);
+});
+
+test("a queue that is governed is not said to be full", () => {
+  const queues = [{ link: "wan", direction: "forward", mean_packets: 9, mean_bytes: 12500, utilisation: 0.5 }];
+  const of = (kind: string) => said({ a: { app: { kind: "ftp" } } }, [run([ftp(1e6)], [], queues)], { wan: { rate: "1 Mbit/s", queue: { kind, limit: "125 kB" } } }).at(-1);
+  expect(of("droptail")).toContain("1 s when full");
+  for (const kind of ["codel", "fq-codel", "pie", "fq-pie", "cake", "dualpi2"]) expect(of(kind), kind).not.toContain("full");
+});
+
 test("only flows that go the same way are said to share", () => {
   const flow = (from: string, count = 1): Table => ({ app: { kind: "ftp" }, count, from, to: "x" });
   const rows = [ftp(4e6), ftp(2e6, { flow: "b" }), ftp(2e6, { flow: "c" })];
@@ -62,6 +76,8 @@ test("only flows that go the same way are said to share", () => {
   expect(said({ a: flow("l"), b: flow("r") }, [run(rows)])).toHaveLength(2);
   const even = [ftp(2e6), ftp(2e6, { flow: "b" }), ftp(2e6, { flow: "c" })];
   expect(said({ a: flow("l"), b: flow("l", 3), c: flow("l") }, [run(even)]).at(-1)).toBe("a, a flow of b and c share evenly.");
+  const hurt = wordsOf(described({ a: flow("l"), b: flow("l"), c: flow("l") }), [run([ftp(8e6), ftp(0.7e6, { flow: "b" }), ftp(0.9e6, { flow: "c" })])], {}).map((one) => one.hurt);
+  expect(hurt).toEqual([undefined, "goodput", undefined, undefined]);
   const none = [ftp(2e6), ftp(0, { flow: "b" }), ftp(1e6, { flow: "c" })];
   expect(said({ a: flow("l"), b: flow("l"), c: flow("l") }, [run(none)]).at(-1)).toBe("b gets nothing, a most.");
 });
@@ -75,31 +91,24 @@ test("a queue on the way back is told of at the rate of that way", () => {
   );
 });
 
-const hurt = (value: number): Hurt => ({ flow: "f", value, of: ({ flows }) => flows[0]?.harm as number | undefined, show: (part) => `${part} s` });
-
-test("the reason is what takes away half of the harm, and what does so too is told", () => {
-  const found = [{ words: "without a", value: 0 }, { words: "without b", value: 1 }, { words: "with FQ-CoDel in place of drop-tail at x", value: 4 }];
-  expect(reason(hurt(10), found)).toBe("Without a: 0 s; with FQ-CoDel in place of drop-tail at x: 4 s.");
-  expect(reason(hurt(10), found.slice(0, 2))).toBe("Without a: 0 s; without b: 1 s.");
-  // only a queue was tried: no flow is said to have been taken away
-  expect(reason(hurt(10), [{ words: "with FQ-CoDel in place of drop-tail at x", value: 9 }])).toBe(
-    "No single change helps enough. The best is with FQ-CoDel in place of drop-tail at x: 9 s.",
-  );
-});
-
-test("the reason is sought with a seed that has the harm", () => {
-  const runs = [0, 3, 5, 9].map((harm) => run([{ flow: "f", harm }]));
-  expect(usualRun(hurt(4.5), runs)).toEqual({ run: runs[2], harm: 5 });
-  expect(usualRun(hurt(1), runs.slice(0, 1))).toBeUndefined();
-});
-
 test("what is tried leaves the rest of the scenario whole", () => {
   const link = { wan: { rate: "1 Mbit/s", queue: { kind: "droptail" }, loss: { kind: "uniform" } } };
   const whole = described({ f: { group: "f" }, bulk: { group: "bulk", count: 3 } }, link);
   whole.filled.stop_after = "bulk";
-  expect(alternatives(whole, "f").map(({ words, changes }) => [words, changes.map(([path]) => path)])).toEqual([
-    ["without the 3 flows of bulk", ["flow.bulk", "stop_after"]],
-    ["without the random loss of wan", ["link.wan.loss"]],
+  expect(alternatives(whole).map(({ words, changes }) => [words, changes.map(([path]) => path)])).toEqual([
     ["with FQ-CoDel in place of drop-tail at wan", ["link.wan.queue"]],
+    ["without the random loss of wan", ["link.wan.loss"]],
+    ["without f", ["flow.f"]],
+    ["without the 3 flows of bulk", ["flow.bulk", "stop_after"]],
   ]);
+});
+
+test("a search has seeds enough for intervals, and ends", () => {
+  expect(searchOf(50, 3, 1)).toEqual({ seeds: 10, changes: 3 });
+  expect(searchOf(50, 3, 20)).toEqual({ seeds: 20, changes: 3 });
+  expect(searchOf(50, 3, 3)).toEqual({ seeds: 10, changes: 3 });
+  expect(searchOf(400, 5, 20)).toEqual({ seeds: 6, changes: 5 });
+  expect(searchOf(1000, 7, 1)).toEqual({ seeds: 6, changes: 2 });
+  expect(searchOf(WHY_MS + 1, 1, 1)).toEqual({ seeds: 0, changes: 0 });
+  expect(searchOf(50, 0, 1)).toEqual({ seeds: 0, changes: 0 });
 });
