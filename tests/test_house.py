@@ -25,7 +25,8 @@ USES: dict[str, set[str]] = {
     "flow": {"control", "packet", "random"},
     "path": {"engine", "random"},
     "apps": {"units", "random"},
-    "sim": {"flow", "path", "apps"},
+    "scenario": {"flow", "path", "apps"},
+    "sim": {"scenario"},
     "library": {"control"},
     "qlog": {"units"},
     "quinn": {"flow", "sim"},  # sim in its tests
@@ -37,6 +38,20 @@ USES: dict[str, set[str]] = {
     "python": {"calls", "library", "live", "qlog"},
     "gateway": {"live"},
 }
+# Rooms of the crate scenario; each imports earlier ones only (docs/decisions/rooms.md).
+SCENARIO_ROOMS = [
+    "error",
+    "model",
+    "keys",
+    "walk",
+    "document",
+    "docs",
+    "fill",
+    "rules",
+    "scenario",
+    "resolve",
+    "lint",
+]
 WITH_IO = {"library", "live", "python", "gateway", "fuzzed", "bits"}
 # It is told the time as quinn tells it, and takes none: clippy refuses `Instant::now` there as everywhere.
 GIVEN_INSTANTS = {"quinn"}
@@ -97,6 +112,17 @@ def test_arrows_between_crates() -> None:
         wrong = arrows - reachable(crate) - {crate}
         assert not wrong, f"crates/{crate} may not use {sorted(wrong)}"
     assert seen == set(USES), f"crates that are gone: {sorted(set(USES) - seen)}"
+
+
+def test_rooms_of_the_crate_scenario_form_no_circle() -> None:
+    folder = ROOT / "crates" / "scenario" / "src"
+    for path in folder.rglob("*.rs"):
+        room = path.relative_to(folder).parts[0].removesuffix(".rs")
+        if room == "lib":
+            continue
+        allowed = set(SCENARIO_ROOMS[: SCENARIO_ROOMS.index(room) + 1])
+        wrong = set(re.findall(r"\bcrate::(\w+)", path.read_text())) - allowed
+        assert not wrong, f"{_name(path)} may not use {sorted(wrong)}"
 
 
 def test_every_crate_takes_the_lints_and_none_escapes_them() -> None:

@@ -24,7 +24,7 @@ CAMPAIGNS = sorted(
 )
 PATHS = sorted((ROOT / "crates/live/profiles").glob("*.toml"))
 SCENARIOS = sorted([*ROOT.glob("examples/*.toml"), *ROOT.glob("bench/scenarios/*.toml")])
-MISTAKES = sorted((ROOT / "crates/sim/tests/mistakes").glob("*.toml"))
+MISTAKES = sorted((ROOT / "crates/scenario/tests/mistakes").glob("*.toml"))
 
 # What a schema can tell. The rest follows from several keys at once, from a number behind a unit, or from a file.
 FORMAL = re.compile(

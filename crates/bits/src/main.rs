@@ -6,7 +6,7 @@
 
 #![allow(clippy::disallowed_methods)] // a program at the edge may read files
 
-use paceline_sim::scenario::Document;
+use paceline_scenario::Document;
 use paceline_sim::{CheckedScenario, Recording, RunOptions, RunOutput, Series, simulate};
 use paceline_units::Span;
 use std::error::Error;

@@ -4,7 +4,7 @@ use core::fmt::{Debug, Display};
 use core::str::FromStr;
 use paceline_live::gateway::RawOptions;
 use paceline_live::path::{Folder, PathSpec};
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 use paceline_units::{ParseError, Rate, Ratio, Size, Span};
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 //! frame is accounted for (`finish` asserts it).
 
 use paceline_live::path::{Emulator, Folder, PathSpec, Side};
-use paceline_sim::scenario::Document;
+use paceline_scenario::Document;
 use paceline_units::{Size, Span, Time};
 use std::path::PathBuf;
 use std::sync::OnceLock;

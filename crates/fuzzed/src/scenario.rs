@@ -1,6 +1,6 @@
 //! The scenario reader handles any text; a scenario that it accepts can be written, and reads the same.
 
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 
 /// The target `scenario`.
 pub fn scenario(bytes: &[u8]) {

@@ -6,7 +6,7 @@
 use paceline_live::clock::{Clock, Waiter};
 use paceline_live::path::device::{Device, Messages};
 use paceline_live::path::{Emulator, Folder, PathReport, PathSpec, RelayOptions, Sent, Side, Stop, run};
-use paceline_sim::scenario::Document;
+use paceline_scenario::Document;
 use paceline_units::{Span, Time};
 use rustix::event::{PollFd, PollFlags};
 use std::io;

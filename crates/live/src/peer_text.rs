@@ -1,6 +1,6 @@
 //! Sanitises text from a peer before it reaches a terminal, a log or a file.
 
-use paceline_sim::scenario::escaped;
+use paceline_scenario::escaped;
 
 /// Maximum number of characters shown.
 const MAX_CHARS: usize = 500;

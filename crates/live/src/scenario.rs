@@ -1,6 +1,6 @@
 //! Scenario files on disk.
 
-use paceline_sim::scenario::{Document, Scenario, ScenarioError};
+use paceline_scenario::{Document, Scenario, ScenarioError};
 use std::io::Read as _;
 use std::path::Path;
 

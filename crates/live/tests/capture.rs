@@ -3,7 +3,8 @@
 
 use paceline_live::capture::{CaptureError, CaptureFile, Written, simulate};
 use paceline_live::scenario::load;
-use paceline_sim::{RunOptions, Scenario};
+use paceline_scenario::Scenario;
+use paceline_sim::RunOptions;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::fs::File;

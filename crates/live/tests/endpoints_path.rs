@@ -8,7 +8,7 @@ use paceline_live::endpoint::{RequestedFlow, SendOptions, SendWatch, ServeOption
 use paceline_live::netns::{Far, Kind, Plan, Status};
 use paceline_live::path::{Folder, PathSpec, RelayOptions, Stop};
 use paceline_live::session::{Family, FlowSpec, ForeignSchemes, ReplayError, replay};
-use paceline_sim::scenario::Document;
+use paceline_scenario::Document;
 use paceline_units::{Rate, Span};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test reads its files")]
 
 use paceline_live::scenario::{check, load, open};
-use paceline_sim::scenario::Document;
+use paceline_scenario::Document;
 use paceline_sim::{RunOptions, simulate};
 use std::path::{Path, PathBuf};
 

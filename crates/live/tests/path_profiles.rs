@@ -2,7 +2,7 @@
 
 use paceline_live::path::profiles;
 use paceline_live::scenario;
-use paceline_sim::scenario::Document;
+use paceline_scenario::Document;
 use paceline_sim::summary::FlowSummary;
 use paceline_sim::{RunOptions, simulate};
 use std::path::Path;

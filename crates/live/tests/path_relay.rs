@@ -6,7 +6,7 @@ use paceline_live::clock::{Clock, Waiter};
 use paceline_live::path::device::{Device, Messages};
 use paceline_live::path::{Folder, PathCapture, PathReport, PathSpec, RelayOptions, Sent, Stop, run};
 use paceline_live::start_signal::{Announcer, Beginning};
-use paceline_sim::scenario::Document;
+use paceline_scenario::Document;
 use paceline_units::{Span, Time};
 use std::path::Path;
 use std::thread;

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 /// The JSON Schema of scenario files.
 #[pyfunction]
 pub fn schema_json() -> String {
-    paceline_sim::scenario::schema_json()
+    paceline_scenario::schema_json()
 }
 
 /// The registered schemes as JSON.

@@ -3,9 +3,9 @@
 use crate::own_controllers::scheme::Scheme;
 use crate::{InternalError, ScenarioError, panics};
 use paceline_live::scenario::{open, trace};
+use paceline_scenario::{self as core, Document, Mistake};
 use paceline_sim::CheckedScenario;
 use paceline_sim::environment::{Driver, Environment, Step};
-use paceline_sim::scenario::{self as core, Document, Mistake};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};

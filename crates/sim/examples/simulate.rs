@@ -5,8 +5,8 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // an example at the edge: it reads a file and a clock
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{RunOptions, Scenario, simulate};
+use paceline_scenario::{Document, Scenario};
+use paceline_sim::{RunOptions, simulate};
 use std::error::Error;
 use std::path::Path;
 use std::time::Instant;

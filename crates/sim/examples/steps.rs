@@ -4,8 +4,8 @@
 
 #[expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn main() {
+    use paceline_scenario::Document;
     use paceline_sim::environment::{Acts, Driver, Environment, Step};
-    use paceline_sim::scenario::Document;
     use paceline_units::Span;
     let text = "duration = \"60 s\"\n[link.bottleneck]\nrate = \"12 Mbit/s\"\ndelay = \"15 ms\"\n[flow.own]\n";
     for (acts, decision) in [(Acts::Rate, 11e6), (Acts::Window, 40.0)] {

@@ -1,9 +1,8 @@
 //! Which access links a summary reports, and which need no queue.
 
-use crate::graph::Path;
-use crate::model::{Model, QueueReporting};
-use crate::scenario::link::AccessTable;
 use paceline_path::{LinkModel, Queue, RateModel};
+use paceline_scenario::link::AccessTable;
+use paceline_scenario::model::{Model, Path, QueueReporting};
 
 /// Sets which access links the summary reports, in addition to those with a configured queue. A default queue that
 /// cannot fill is replaced by one without a limit, which costs nothing: at a link no slower than what feeds it, and at

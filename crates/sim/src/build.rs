@@ -1,13 +1,12 @@
 //! Builds elements from a [`Model`]: hosts, links and cells at the places of the plan.
 
-use crate::bundling::{Bundling, connections};
+use crate::bundling::Bundling;
 use crate::cell::CellElement;
 use crate::coupling::Coupling;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
 use crate::host::{EndpointListeners, Host};
 use crate::host_delay::Changes;
-use crate::model::{LinkDirection, Model};
 use crate::phases::hosts_apart;
 use crate::port::{Backpressure, EmissionClock};
 use crate::quic_events::QuicEventLog;
@@ -19,6 +18,7 @@ use paceline_engine::{Element, Engine, Fate, Hop, Inbox, Network};
 use paceline_packet::{Extras, FlowId, Packet};
 use paceline_path::{Keys, Limit, Link, Measure, Pipe, QdiscLink, RateModel};
 use paceline_random::{Sequence, Stream};
+use paceline_scenario::model::{LinkDirection, Model, connections};
 use paceline_units::{Size, Span, Time};
 
 /// A folded link.

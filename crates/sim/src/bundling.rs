@@ -10,36 +10,12 @@
 //! `paceline_flow::quic`.
 
 use crate::endpoint::{Sink, Source};
-use crate::model::FlowModel;
 use paceline_control::allocation::{Claim, allocate};
 use paceline_flow::quic::{TrackArrivals, TrackConfig};
 use paceline_flow::rtp::{Carried, Grant, Turn, Waiting};
 use paceline_flow::{Receiver, Sender, Transmit, Transport};
+use paceline_scenario::model::FlowModel;
 use paceline_units::{Rate, Time};
-
-/// A flow's part in its bundle.
-#[derive(Clone, PartialEq, Debug)]
-pub struct BundleModel {
-    /// Name of the leading flow: another's, or its own.
-    pub leader: String,
-    /// Its claim to the bundle's rate.
-    pub claim: Claim,
-}
-
-impl FlowModel {
-    /// Whether another flow leads it.
-    #[must_use]
-    pub fn is_led(&self) -> bool {
-        self.bundle.as_ref().is_some_and(|bundle| bundle.leader != self.name)
-    }
-
-    /// Whether `leader` leads it.
-    #[must_use]
-    pub fn goes_with(&self, leader: &FlowModel) -> bool {
-        let named = self.bundle.as_ref().is_some_and(|bundle| bundle.leader == leader.name);
-        named && self.instance == leader.instance && self.is_led() && !leader.is_led()
-    }
-}
 
 /// Ranks QUIC tracks by priority: within a bundle, a higher priority is sent first.
 pub(crate) fn rank_tracks(flows: &mut [FlowModel]) {
@@ -59,16 +35,6 @@ pub(crate) fn rank_tracks(flows: &mut [FlowModel]) {
             config.track.rank = rank;
         }
     }
-}
-
-/// The number of each flow's connection; flows of a bundle have their leader's. `None` if there is no bundle.
-#[must_use]
-pub fn connections(flows: &[FlowModel]) -> Option<Vec<u32>> {
-    let of = |(number, flow): (usize, &FlowModel)| {
-        let leads = flow.is_led().then(|| flows.iter().position(|leader| flow.goes_with(leader)));
-        leads.flatten().unwrap_or(number) as u32
-    };
-    flows.iter().any(FlowModel::is_led).then(|| flows.iter().enumerate().map(of).collect())
 }
 
 /// How the rate of a bundle is divided; the leader is its first member.

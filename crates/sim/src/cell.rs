@@ -1,7 +1,6 @@
 //! An 802.11 cell as an element of the engine, including its access point's changes to windows.
 
 use crate::build::Folded;
-use crate::model::{CellInstance, FlowModel, Model};
 use crate::recorder::Recording;
 use paceline_engine::{Inbox, Network};
 use paceline_flow::Transport;
@@ -9,6 +8,7 @@ use paceline_packet::Packet;
 use paceline_path::Measure;
 use paceline_path::access_point::{AccessPoint, Crossing, Decided};
 use paceline_path::wifi::{Cell, Output};
+use paceline_scenario::model::{CellInstance, FlowModel, Model};
 use paceline_units::Time;
 
 /// A cell as an element.

@@ -1,10 +1,10 @@
 //! A fully checked scenario: the file itself, and the network that it describes.
 
-use crate::expand;
+use crate::expand::{expand, routes};
 use crate::recorder::Recording;
 use crate::run::{self, RunError};
-use crate::scenario::{Document, Mistake, Scenario, ScenarioError};
 use paceline_control::Scheme;
+use paceline_scenario::{Document, Mistake, Scenario, ScenarioError};
 
 /// Maximum instances of a flow that are checked. They differ only in their draws, and more would show nothing new.
 const MAX_INSTANCES: u32 = 1000;
@@ -41,8 +41,9 @@ impl CheckedScenario {
         };
         let model = expand(&scenario.thinned(MAX_INSTANCES), scenario.seed()).map_err(|error| wrong(error.into()))?;
         run::check(&model).map_err(wrong)?;
-        let warnings = scenario.warnings(document, &model).map_err(|error| wrong(error.into()))?;
-        let cut_short = scenario.cut_short(document, &model).map_err(|error| wrong(error.into()))?;
+        let paths = routes(&model).map_err(|error| wrong(error.into()))?;
+        let warnings = scenario.warnings(document, &model, &paths);
+        let cut_short = scenario.cut_short(document, &model, &paths);
         Ok(CheckedScenario { scenario, warnings, cut_short, recordable: Recording::possible(&model) })
     }
 }

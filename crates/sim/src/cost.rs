@@ -1,9 +1,9 @@
 //! Estimates a run's cost beforehand: roughly the number of packets on each link, and the time that each takes.
 
 use crate::expand::{ExpandError, routes};
-use crate::model::{FlowModel, Model};
 use paceline_flow::Transport;
 use paceline_path::RateModel;
+use paceline_scenario::model::{FlowModel, Model};
 use paceline_units::{Span, Time};
 
 /// Core seconds per packet on a link, per packet's feedback and frames over RTP, and per frame on a cell's channel.

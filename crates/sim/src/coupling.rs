@@ -1,8 +1,7 @@
 //! Coupled flows of a host: a group shares the rates that its controllers calculate (RFC 8699).
 
-use crate::model::FlowModel;
-use crate::scenario::coupled::CoupledTable;
 use paceline_control::coupled::FlowStateExchange;
+use paceline_scenario::model::{CoupledModel, FlowModel};
 use paceline_units::{Rate, Span, Time};
 
 /// The state that a source shares with its group; rates in bit/s.
@@ -34,12 +33,12 @@ struct Member {
 impl Group {
     /// A group without members, with the algorithm of its first flow.
     #[must_use]
-    pub fn new(first: &CoupledTable) -> Group {
-        Group { exchange: FlowStateExchange::new(first.algorithm.control()), members: Vec::new() }
+    pub fn new(first: &CoupledModel) -> Group {
+        Group { exchange: FlowStateExchange::new(first.algorithm), members: Vec::new() }
     }
 
     /// Adds a source.
-    pub fn add(&mut self, source: u64, coupled: &CoupledTable) {
+    pub fn add(&mut self, source: u64, coupled: &CoupledModel) {
         self.exchange.add(coupled.priority);
         self.members.push(Member { source, first: None });
     }

@@ -1,8 +1,8 @@
 //! The possible contents of a scenario, and the available models, as JSON: the same for every front end.
 
-use crate::scenario::rules_machine::marks_frames;
 use paceline_control::models::catalog::{Argument, Default, MODELS, Model};
 use paceline_control::{EncoderRate, Idle, Kind, Parameter, Profile, Scheme, Setting};
+use paceline_scenario::marks_frames;
 use serde_json::{Value, json};
 
 /// The simulator's version. A build with the dev profile's checks says so, because timing it would mislead.

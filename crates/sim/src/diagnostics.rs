@@ -4,14 +4,13 @@
 
 use crate::end_of_run::cut_off;
 use crate::gauges::reading;
-use crate::graph::Path;
-use crate::model::Model;
 use crate::phases::phases_decide;
 use crate::summary::{FlowSummary, Notice, StreamSummary};
 use paceline_control::Controller as _;
 use paceline_control::registry::TcpController;
 use paceline_flow::Transport;
 use paceline_path::LinkReport;
+use paceline_scenario::model::{Model, Path};
 use paceline_units::{Rate, Time};
 use std::collections::BTreeMap;
 

@@ -4,6 +4,7 @@
 //! All parameters outside the network have G.107's defaults, and losses count as random (BurstR = 1).
 
 use crate::arrivals::ArrivalReport;
+use paceline_scenario::model::{Impairment, Voice};
 use paceline_units::Span;
 
 /// The rating without codec, loss and delay: Ro of section 7.2 minus Is of section 7.3, with the defaults of table 2.
@@ -15,37 +16,17 @@ const WEPL: f64 = 110.0;
 /// Delay sensitivity: mT in ms, with sT = 1 (section 7.4).
 const NOTICED_MS: f64 = 100.0;
 
-/// A codec's impairment (ITU-T G.113, appendix I).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Impairment {
-    /// Its equipment impairment factor, Ie.
-    pub equipment: f64,
-    /// Its packet-loss robustness factor, Bpl.
-    pub robustness: f64,
-}
-
-/// A voice flow, as the E-model needs it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Voice {
-    /// Its codec.
-    pub codec: Impairment,
-    /// Packet interval: the age of a packet's first sample when the packet leaves.
-    pub interval: Span,
-}
-
-impl Voice {
-    /// The rating of what has arrived, given the share `lost` of what was sent. The receiver plays out with a fixed
-    /// delay, the one with the best rating; packets that arrive later count as lost (R. G. Cole, J. H. Rosenbluth,
-    /// "Voice over IP performance monitoring", ACM CCR 31(2), 2001). `None` if nothing has arrived.
-    #[must_use]
-    pub fn rating(&self, arrived: &ArrivalReport, lost: f64) -> Option<f64> {
-        let shares = (500..=1000).step_by(5).map(|permille| f64::from(permille) / 1000.0);
-        let ratings = shares.filter_map(|share| {
-            let late = 1.0 - (1.0 - lost) * share;
-            arrived.delay(share).map(|delay| rating(delay + self.interval, late, &self.codec))
-        });
-        ratings.reduce(f64::max)
-    }
+/// The rating of what has arrived, given the share `lost` of what was sent. The receiver plays out with a fixed
+/// delay, the one with the best rating; packets that arrive later count as lost (R. G. Cole, J. H. Rosenbluth,
+/// "Voice over IP performance monitoring", ACM CCR 31(2), 2001). `None` if nothing has arrived.
+#[must_use]
+pub fn best_rating(voice: &Voice, arrived: &ArrivalReport, lost: f64) -> Option<f64> {
+    let shares = (500..=1000).step_by(5).map(|permille| f64::from(permille) / 1000.0);
+    let ratings = shares.filter_map(|share| {
+        let late = 1.0 - (1.0 - lost) * share;
+        arrived.delay(share).map(|delay| rating(delay + voice.interval, late, &voice.codec))
+    });
+    ratings.reduce(f64::max)
 }
 
 /// R for a mouth-to-ear delay and a share of lost packets, from 0 to 100 (section 7.1).
@@ -133,7 +114,7 @@ mod tests {
                 let (flow, seq, stamp, cursor, extra) = (FlowId(0), 0, Stamp::at(sent), 0, ExtraId::NONE);
                 meter.on_packet(&Packet { time, flow, seq, stamp, cursor, extra, size: 200, flags: Flags::NONE }, None);
             }
-            voice.rating(meter.report(), 0.0).unwrap()
+            best_rating(&voice, meter.report(), 0.0).unwrap()
         };
         let all = rating(Span::from_millis(40), 0.0, &G711);
         near(rated(&|_| false), all, 0.1);
@@ -143,6 +124,6 @@ mod tests {
             rating(Span::from_millis(540), 0.0, &G711).max(rating(Span::from_millis(40), 0.5, &G711)),
             0.3,
         );
-        assert!(voice.rating(&ArrivalReport::default(), 1.0).is_none());
+        assert!(best_rating(&voice, &ArrivalReport::default(), 1.0).is_none());
     }
 }

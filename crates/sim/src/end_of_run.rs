@@ -1,9 +1,9 @@
 //! What the end of a run cuts off, and which measures therefore leave it out.
 
 use crate::diagnostics::RunResults;
-use crate::model::Model;
 use crate::summary::{FlowSummary, Notice, StreamSummary};
 use paceline_apps::Application;
+use paceline_scenario::model::Model;
 use paceline_units::Time;
 use std::collections::BTreeMap;
 

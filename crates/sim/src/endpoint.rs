@@ -8,7 +8,6 @@ mod sink;
 pub use sink::Sink;
 
 use crate::coupling::CoupledState;
-use crate::model::FlowModel;
 use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
 use paceline_flow::quic::TrackWrite;
@@ -16,6 +15,7 @@ use paceline_flow::{Sender, Transmit, Transport};
 use paceline_packet::quic::AckRange;
 use paceline_packet::{Extra, FlowId, Packet};
 use paceline_random::Stream;
+use paceline_scenario::model::FlowModel;
 use paceline_units::{Rate, Size, Span, Time};
 
 /// Maximum actions of an application per call. In real time, an application with a rate that nobody can send would

@@ -14,8 +14,6 @@ use crate::expand::expand;
 use crate::graph::Planning;
 use crate::recorder::Recording;
 use crate::run::{RunError, in_words};
-use crate::scenario::flow::App;
-use crate::scenario::{Document, Flow, Mistake, Scenario, ScenarioError};
 use crate::summary::Summary;
 use agent::Shared;
 use baseline::{Counts, Listener};
@@ -23,6 +21,8 @@ pub use observation::{FEATURES, Features, Stepped};
 use observation::{Observation, Running};
 use paceline_control::{Machine, RtpFeedback, Scheme};
 use paceline_flow::Transport;
+use paceline_scenario::flow::App;
+use paceline_scenario::{Document, Flow, Mistake, Scenario, ScenarioError};
 use paceline_units::{Span, Time};
 use std::sync::Arc;
 

@@ -1,34 +1,35 @@
 //! Expands a scenario and a seed into a [`Model`]: hosts, access links, flow instances, and every per-run draw.
 
 mod app;
+mod hosts;
 mod transport;
 
 use crate::access_links;
-use crate::bundling::{BundleModel, rank_tracks};
-use crate::graph::{Arc, Graph, GraphError, Path};
-use crate::host_delay::Delays;
-use crate::links::{access_model, link_model, queue};
-use crate::model::{CellInstance, FlowModel, LinkDirection, Model, QueueReporting};
+use crate::bundling::rank_tracks;
+use crate::graph::{Arc, Graph, GraphError};
+use crate::links::{link_model, queue};
 use crate::phases::delay_at_hosts;
-use crate::relaying::RelayModel;
-use crate::scenario::cell::CellTable;
-use crate::scenario::draw::Draw;
-use crate::scenario::flow::{AccessCategory, App};
-use crate::scenario::link::AccessTable;
-use crate::scenario::loss::Loss;
-use crate::scenario::model::Profile;
-use crate::scenario::queue::Queue as QueueKey;
-use crate::scenario::windows::Windows;
-use crate::scenario::{Flow, Scenario, join};
 use app::{app, playout, voice};
+use hosts::{receiving_host, relay_host, sending_host};
 use paceline_apps::Period;
 use paceline_control::allocation::Claim;
 use paceline_flow::Transport;
 use paceline_packet::FlowId;
 use paceline_path::wifi::{Access, Category, Edca};
-use paceline_path::{FlowSet, Hosts, LinkModel, Loss as PathLoss, On, Queue};
+use paceline_path::{FlowSet, Hosts, LinkModel, Queue};
 use paceline_random::Stream;
-use paceline_units::{Rate, Ratio, Size, Span, Time};
+use paceline_scenario::cell::CellTable;
+use paceline_scenario::draw::Draw;
+use paceline_scenario::file::Profile;
+use paceline_scenario::flow::{AccessCategory, App};
+use paceline_scenario::loss::Loss;
+use paceline_scenario::model::{
+    BundleModel, CellInstance, CoupledModel, Delays, FlowModel, LinkDirection, Model, Path, QueueReporting, RelayModel,
+};
+use paceline_scenario::queue::Queue as QueueKey;
+use paceline_scenario::windows::Windows;
+use paceline_scenario::{Flow, Scenario, join};
+use paceline_units::{Rate, Size, Span, Time};
 use std::collections::BTreeSet;
 use transport::transport;
 
@@ -223,83 +224,12 @@ fn add_cell(model: &mut Model, name: &str, table: &CellTable, profile: Profile) 
     }
 }
 
-impl Model {
-    fn node(&mut self, name: &str) -> usize {
-        match self.nodes.iter().position(|known| known == name) {
-            Some(node) => node,
-            None => self.add_node(name.to_owned()),
-        }
-    }
-
-    fn add_node(&mut self, name: String) -> usize {
-        self.nodes.push(name);
-        self.nodes.len() - 1
-    }
-
-    /// Adds a host at `router`, with its access link in both directions (`up` from the host, `down` towards it).
-    fn host(
-        &mut self,
-        name: String,
-        router: usize,
-        access: &AccessTable,
-        loss: Option<&Loss>,
-        profile: Profile,
-    ) -> usize {
-        let host = self.add_node(name.clone());
-        for (direction, from, to) in [(LinkDirection::UP, host, router), (LinkDirection::DOWN, router, host)] {
-            let (link, model) = (format!("access {name}"), access_model(access, loss, profile));
-            let limited = !matches!(model.queue, Queue::Unlimited);
-            let reporting =
-                if access.queue.is_some() && limited { QueueReporting::Always } else { QueueReporting::Never };
-            self.links.push(LinkDirection {
-                link,
-                direction,
-                from,
-                to,
-                model,
-                cell: None,
-                host: Some(host),
-                reporting,
-            });
-        }
-        host
-    }
-
-    /// Makes the access link that was added last lose this share of packets in a direction.
-    fn set_access_loss(&mut self, direction: &str, share: Option<Ratio>) {
-        let made = self.links.iter_mut().rev().take(2).find(|link| link.direction == direction);
-        if let (Some(link), Some(rate)) = (made, share.filter(|share| *share > Ratio::ZERO)) {
-            link.model.loss = Some(PathLoss::Uniform { rate, on: On::All });
-            link.model.loss_during.clear(); // it belonged to the loss model that this one replaces
-        }
-    }
-}
-
-/// The access links, and the profile that decides how their queues count.
-type HostAccess<'a> = (&'a AccessTable, Profile);
-
 /// The flows that a loss model covers; `None` covers all.
 fn lossy(scenario: &Scenario, loss: Option<&Loss>) -> Option<FlowSet> {
     let loss = loss.filter(|loss| loss.flows() != (None, None))?;
     let instances = scenario.flows().iter().flat_map(|flow| (0..flow.count).map(move |_| flow));
     let of = (0..).zip(instances).filter(|(_, flow)| loss.covers(&flow.name, &flow.group));
     Some(of.map(|(number, _)| FlowId(number)).collect())
-}
-
-impl Flow {
-    /// Its own values at one of its ends: the instance's access rate and loss rate. `end` is part of the random
-    /// streams' names.
-    fn own_access(
-        &self,
-        (rate, loss): (Option<&Draw<Rate>>, Option<&Draw<Ratio>>),
-        instance: u32,
-        seed: u64,
-        end: &str,
-    ) -> (Option<Rate>, Option<Ratio>) {
-        let stream = |what: &str| Stream::new(seed, &format!("access {what} {}[{instance}].{end}", self.name));
-        let rate = rate.map(|rate| rate.of(instance, self.count, stream("rate")));
-        (rate, loss.map(|loss| loss.of(instance, self.count, stream("loss"))))
-    }
 }
 
 /// A flow's claim in its bundle; `app` is the application whose data it carries.
@@ -330,62 +260,6 @@ fn coupled_apart(model: &Model) -> Option<ExpandError> {
         let problem =
             format!("coupled: it begins at `{own}` and `{}` of its group at `{other}`: one host is needed", first.name);
         (own != other).then(|| ExpandError::Controller { flow: flow.name.clone(), problem })
-    })
-}
-
-/// The host of a flow's sender, behind the node `from`.
-fn sending_host(
-    model: &mut Model,
-    flow: &Flow,
-    instance: u32,
-    from: usize,
-    (access, profile): HostAccess<'_>,
-) -> usize {
-    let own = flow.access.clone().unwrap_or_default();
-    let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "source");
-    let access = AccessTable { rate: rate.or(access.rate), ..access.clone() };
-    // One host for a whole coupled group or bundle.
-    let (name, is_shared) = match &flow.coupled {
-        Some(coupled) => (format!("coupled {}.source", coupled.group), true),
-        None => (format!("{}[{instance}].source", flow.name), flow.bundle.is_some()),
-    };
-    if let Some(known) = model.nodes.iter().position(|known| is_shared && *known == name) {
-        return known;
-    }
-    let host = model.host(name, from, &access, None, profile);
-    model.set_access_loss("up", share.filter(|_| flow.coupled.is_none()));
-    host
-}
-
-/// The host of a flow's receiver, behind the node `to`.
-fn receiving_host(
-    model: &mut Model,
-    flow: &Flow,
-    instance: u32,
-    to: usize,
-    (access, profile): HostAccess<'_>,
-) -> usize {
-    let name = format!("{}[{instance}].sink", flow.name);
-    if let Some(known) = model.nodes.iter().position(|known| flow.bundle.is_some() && *known == name) {
-        return known;
-    }
-    let (mut access, loss) = access.at_receivers();
-    let own = flow.access.clone().unwrap_or_default().receiver.unwrap_or_default();
-    let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "sink");
-    access.rate = rate.or(access.rate);
-    let shared = loss.filter(|loss| share.is_none() && loss.covers(&flow.name, &flow.group));
-    let host = model.host(name, to, &access, shared.as_ref(), profile);
-    model.set_access_loss("down", share);
-    host
-}
-
-/// The host of the relay at a node, shared by all flows that enter or leave the relay.
-fn relay_host(model: &mut Model, node: &str, (access, profile): HostAccess<'_>) -> usize {
-    let name = format!("relay {node}");
-    let known = model.nodes.iter().position(|known| *known == name);
-    known.unwrap_or_else(|| {
-        let router = model.node(node);
-        model.host(name, router, access, None, profile)
     })
 }
 
@@ -444,7 +318,11 @@ fn instance_of(
         sender_delay: Delays::default(),
         receiver_delay: Delays::default(),
         delays: flow.delays.unwrap_or(transport.name() == "udp"),
-        coupled: flow.coupled.clone(),
+        coupled: flow.coupled.as_ref().map(|table| CoupledModel {
+            group: table.group.clone(),
+            priority: table.priority,
+            algorithm: table.algorithm.control(),
+        }),
         bundle: bundle(flow, &origin.app, &transport),
         relay: flow
             .relayed()
@@ -477,7 +355,10 @@ fn apply_rtt(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u
 }
 
 /// The forward and return paths of all flows.
-pub(crate) fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
+///
+/// # Errors
+/// A flow whose ends are not connected.
+pub fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
     arcs(model).route().map_err(|error| match error {
         GraphError::Unreachable(_, _, flow) => {
             let flow = &model.flows[flow];

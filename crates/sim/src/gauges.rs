@@ -4,10 +4,10 @@
 //! controller is recorded without further changes.
 
 use crate::endpoint::Source;
-use crate::model::FlowModel;
 use crate::recorder::{Series, labels};
 use paceline_control::{GaugeUnit, Gauges};
 use paceline_packet::FlowId;
+use paceline_scenario::model::FlowModel;
 
 /// The gauges of one sender, sampled into a table.
 #[derive(Debug)]

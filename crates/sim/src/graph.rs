@@ -3,6 +3,7 @@
 //! Knows nothing about what links and hosts do; [`crate::build`] puts the real ones in place.
 
 use paceline_engine::{Edge, RouteStep, Routes, RunOrder, schedule};
+use paceline_scenario::model::Path;
 use paceline_units::Span;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -49,9 +50,6 @@ pub enum Unit {
     /// This medium, with all its arcs.
     Medium(usize),
 }
-
-/// The arcs of a flow's forward path and of its return path.
-pub type Path = (Vec<usize>, Vec<usize>);
 
 /// A graph that is ready to run.
 #[derive(Debug)]

@@ -1,49 +1,10 @@
 //! How long hosts delay their packets, at each time of a run (docs/decisions/host-delay.md).
 
 use crate::endpoint::{Sink, Source};
-use crate::model::FlowModel;
 use paceline_path::RateModel;
+use paceline_scenario::model::{Delays, FlowModel};
 use paceline_units::{Rate, Size, Span, Time};
 use std::sync::Arc;
-
-/// The upper bound of a flow's random delay at one of its hosts: a time that changes with the rates on the flow's path.
-#[derive(Clone, Debug, Default)]
-pub struct Delays {
-    /// Steps, the first at time zero; shared among flows and ends with the same path. Empty means no delay.
-    steps: Arc<[(Time, Span)]>,
-    /// Upper bound of every step.
-    max_delay: Span,
-}
-
-impl Delays {
-    /// These steps, in order of time and from zero on, each limited to `max_delay`.
-    #[must_use]
-    pub fn new(steps: Arc<[(Time, Span)]>, max_delay: Span) -> Delays {
-        Delays { steps, max_delay }
-    }
-
-    /// The initial delay.
-    #[must_use]
-    pub fn first(&self) -> Span {
-        if self.steps.is_empty() { Span::ZERO } else { self.at(0) }
-    }
-
-    /// Whether any step delays packets.
-    #[must_use]
-    pub fn any(&self) -> bool {
-        self.max_delay > Span::ZERO && self.steps.iter().any(|step| step.1 > Span::ZERO)
-    }
-
-    /// The first step at or after `place` whose delay differs from `now`.
-    fn change(&self, place: usize, now: Span) -> Option<usize> {
-        (place..self.steps.len()).find(|&next| self.at(next) != now)
-    }
-
-    /// The delay in the step at `place`.
-    fn at(&self, place: usize) -> Span {
-        self.steps[place].1.min(self.max_delay)
-    }
-}
 
 /// How long this many packets of this size take on the slowest link of a path, as steps over time, the first at zero.
 /// `None` if no link ever sends.
@@ -120,14 +81,14 @@ impl Changes {
     /// see the new delay, in whatever order they run.
     #[must_use]
     pub fn due(&self) -> Time {
-        let next = |change: &Change| change.delays.steps[change.next].0;
+        let next = |change: &Change| change.delays.begins(change.next);
         self.0.iter().map(next).min().map_or(Time::NEVER, |at| Time(at.0 - 1))
     }
 
     /// Applies the changes that are due at `now`.
     pub fn make(&mut self, now: Time, sources: &mut [Source], sinks: &mut [Sink]) {
         self.0.retain_mut(|Change { end, delays, next }| {
-            if delays.steps[*next].0.0 > now.0 + 1 {
+            if delays.begins(*next).0 > now.0 + 1 {
                 return true;
             }
             let span = delays.at(*next);
@@ -186,16 +147,5 @@ mod tests {
     #[test]
     fn what_repeats_counts_by_its_mean() {
         assert_eq!(times(&[schedule(&[(0, 0), (2, 100 * M), (3, 0)], Some(10))]), Some(vec![(0, 2000)]));
-    }
-
-    #[test]
-    fn the_most_hides_changes() {
-        let steps = [(0, 300), (10, 200), (20, 50), (30, 40), (40, 500)].map(|(at, span)| (Time(at), Span(span)));
-        let delays = Delays::new(steps.into(), Span(100));
-        assert_eq!(delays.first(), Span(100));
-        let changes: Vec<usize> =
-            std::iter::successors(delays.change(1, Span(100)), |&at| delays.change(at + 1, delays.at(at))).collect();
-        assert_eq!(changes, [2, 3, 4]);
-        assert!(delays.any() && !Delays::default().any() && !Delays::new(steps.into(), Span::ZERO).any());
     }
 }

@@ -1,8 +1,9 @@
 //! Turns a scenario into a run, and a run into its results.
 //!
-//! [`scenario`] reads and validates the file. [`expand()`] draws one run of it as plain data ([`model`]). [`build()`]
-//! plans the graph ([`graph`]) and places hosts and links in it. [`run()`] simulates and collects the [`summary`] and
-//! the recorded series. Uses flow, path and apps; does no I/O. Start reading at [`simulate`].
+//! Crate `scenario` reads and validates the file. [`expand()`] draws one run of it as plain data
+//! ([`model`](paceline_scenario::model)). [`build()`] plans the graph ([`graph`]) and places hosts and links in it.
+//! [`run()`] simulates and collects the [`summary`] and the recorded series. Uses scenario, flow, path and apps; does no
+//! I/O. Start reading at [`simulate`].
 
 mod access_links;
 pub mod arrivals;
@@ -25,7 +26,6 @@ pub mod host;
 pub mod host_delay;
 mod links;
 pub mod measures;
-pub mod model;
 mod phases;
 mod port;
 pub mod quic_events;
@@ -34,21 +34,21 @@ pub mod recorder;
 pub mod relaying;
 mod report;
 pub mod run;
-pub mod scenario;
 pub mod summary;
 pub mod tap;
 mod timers;
 
 pub use build::build;
 pub use checked::CheckedScenario;
-pub use expand::{ExpandError, expand};
+pub use expand::{ExpandError, expand, routes};
 pub use quic_events::{QuicEvent, QuicEventKind};
 pub use recorder::{Recording, Series};
 pub use report::groups;
 pub use run::{RunError, RunOptions, RunOutput, ScheduleKind, Watch, Watching, run, run_captured};
-pub use scenario::Scenario;
 pub use summary::Summary;
 pub use tap::{Capture, Captured};
+
+use paceline_scenario::Scenario;
 
 /// Runs a scenario once, with this seed.
 ///

@@ -3,18 +3,18 @@
 mod cake;
 mod dualpi2;
 
-use crate::scenario::Direction;
-use crate::scenario::link::AccessTable;
-use crate::scenario::loss::{Loss as LossKey, LossOn, LossStart};
-use crate::scenario::model::Profile;
-use crate::scenario::queue::{
-    DelayEstimate as EstimateKey, Queue as QueueKey, RedMode as ModeKey, StepFor as StepForKey,
-};
-use crate::scenario::values::Limit as LimitKey;
 use paceline_path::{
     AdaptiveRed, CoDelModel, DelayEstimate, FqCoDelModel, FqPieModel, GilbertElliott, Limit, LinkModel, LinkRecovery,
     Loss, On, Periodic, PieModel, Queue, QueueLimit, RateModel, RedMode, RedModel, Reorder, Start, StepFor, TwoState,
 };
+use paceline_scenario::Direction;
+use paceline_scenario::file::Profile;
+use paceline_scenario::link::AccessTable;
+use paceline_scenario::loss::{Loss as LossKey, LossOn, LossStart};
+use paceline_scenario::queue::{
+    DelayEstimate as EstimateKey, Queue as QueueKey, RedMode as ModeKey, StepFor as StepForKey,
+};
+use paceline_scenario::values::Limit as LimitKey;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
 /// One direction of a link.

@@ -5,16 +5,15 @@
 //! (docs/decisions/host-delay.md).
 
 use crate::diagnostics::{RunResults, in_words};
-use crate::graph::Path;
-use crate::host_delay::{Delays, packet_times};
-use crate::model::{FlowModel, LinkDirection, Model};
-use crate::scenario::values::HostDelay;
+use crate::host_delay::packet_times;
 use crate::summary::Notice;
 use paceline_apps::Application;
 use paceline_control::WindowController as _;
 use paceline_engine::DropReason;
 use paceline_flow::Transport;
 use paceline_path::{Loss, Queue, RateModel};
+use paceline_scenario::model::{Delays, FlowModel, LinkDirection, Model, Path};
+use paceline_scenario::values::HostDelay;
 use paceline_units::{Size, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! `rate_bin`. Without it, this costs nothing.
 
 use crate::endpoint::{Sink, Source};
-use crate::model::FlowModel;
+use paceline_scenario::model::FlowModel;
 use paceline_units::{Span, Time};
 
 /// Samples the endpoints of one host at every multiple of the bin.

@@ -2,11 +2,11 @@
 
 use crate::endpoint::{Sink, Source};
 use crate::gauges::Gauged;
-use crate::model::{CellInstance, FlowModel, LinkDirection, Model};
 use paceline_flow::SenderStats;
 use paceline_flow::machine::Transport;
 use paceline_path::access_point::Decided;
 use paceline_path::wifi::Samples;
+use paceline_scenario::model::{CellInstance, FlowModel, LinkDirection, Model};
 use paceline_units::{Span, Time};
 use std::borrow::Cow;
 

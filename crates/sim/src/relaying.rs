@@ -4,27 +4,10 @@
 //! machine's half is in `paceline_flow::quic`.
 
 use crate::endpoint::{Sink, Source};
-use crate::model::FlowModel;
 use paceline_flow::quic::{RelayedData, TrackWrite};
 use paceline_flow::{Receiver, Sender, Transmit};
+use paceline_scenario::model::FlowModel;
 use paceline_units::Time;
-
-/// The flow that a flow relays.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RelayModel {
-    /// Its name.
-    pub of: String,
-    /// Index among its instances.
-    pub instance: u32,
-}
-
-impl FlowModel {
-    /// Whether it relays `other`.
-    #[must_use]
-    pub fn sends_on(&self, other: &FlowModel) -> bool {
-        self.relay.as_ref().is_some_and(|relay| relay.of == other.name && relay.instance == other.instance)
-    }
-}
 
 /// The relays of a host.
 #[derive(Debug)]

@@ -3,10 +3,9 @@
 use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
 use crate::diagnostics::{RunResults, notices};
-use crate::e_model::opinion;
+use crate::e_model::{best_rating, opinion};
 use crate::gauges::reading;
 use crate::host::Host;
-use crate::model::{FlowModel, LinkDirection, Model, QueueReporting};
 use crate::run::{Places, ends, in_flight};
 use crate::summary::{
     ClassSummary, EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, LinkFlowSummary, QueueSummary,
@@ -21,6 +20,7 @@ use paceline_engine::{DropReason, Drops};
 use paceline_flow::{ReceiverStats, SenderStats};
 use paceline_path::wifi::InterfaceReport;
 use paceline_path::{ClassCounts, LinkReport};
+use paceline_scenario::model::{FlowModel, LinkDirection, Model, QueueReporting};
 use paceline_units::{Offset, Span, Time};
 use std::collections::BTreeMap;
 
@@ -147,7 +147,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let feedback = ends.sink.feedback_sent();
     let arrived = ends.sink.arrival_report();
     let voice = flow.voice.zip(arrived).zip(of_sent(lost));
-    let voice = voice.and_then(|((voice, arrived), lost)| voice.rating(arrived, lost));
+    let voice = voice.and_then(|((voice, arrived), lost)| best_rating(&voice, arrived, lost));
     let frames_sent = ends.source.frames().or(flow.has_frames().then_some(sent.frames));
     let frames_reset = (flow.transport.name() == "quic" && flow.has_frames()).then_some(sent.frames_reset);
     let frames_dropped = (flow.relay.is_some() || ends.source.may_discard_frames()).then_some(sent.frames_dropped);

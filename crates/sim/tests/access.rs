@@ -2,8 +2,8 @@
 //! receivers.
 
 use super::read;
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::graph::{Fold, Planning, Taps};
-use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::summary::{QueueSummary, Summary};
 use paceline_sim::{RunOptions, ScheduleKind, expand, run};
 

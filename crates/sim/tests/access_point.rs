@@ -1,6 +1,6 @@
 //! An access point that lowers windows in an 802.11g home: one download, a game, a voice, a film.
 
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::summary::FlowSummary;
 use paceline_sim::{Recording, RunError, RunOptions, RunOutput, Series, expand, run};
 use paceline_units::Span;

@@ -1,10 +1,10 @@
 //! Between which rates controllers stay: their encoder's, unless the flow says others.
 
 use super::read;
-use paceline_sim::scenario::Document;
-use paceline_sim::scenario::parameters::ParameterValue;
+use paceline_scenario::parameters::ParameterValue;
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::summary::Summary;
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 
 fn scenario(flows: &str) -> Scenario {

@@ -1,8 +1,8 @@
 //! Calls in whole scenarios: NADA on the arrivals that RFC 8888 reports, with an encoder that follows it.
 
-use paceline_sim::scenario::Document;
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::summary::{FlowSummary, Summary};
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 
 fn output(text: &str, seed: u64) -> RunOutput {

@@ -1,7 +1,7 @@
 //! What a run takes is reckoned before it is run: packets within a factor of what it sends.
 
 use super::read;
-use paceline_sim::scenario::Scenario;
+use paceline_scenario::Scenario;
 use paceline_sim::{RunOptions, cost, expand, simulate};
 
 const DUMBBELL: &str = r#"

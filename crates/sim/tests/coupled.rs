@@ -1,8 +1,8 @@
 //! Coupled flows of one host (RFC 8699) in whole scenarios: shares by priority, what a flow cannot use, who comes and goes.
 
 use super::read;
-use paceline_sim::scenario::Document;
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use paceline_scenario::{Document, Scenario};
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 
 fn simulated(text: &str, seed: u64) -> RunOutput {

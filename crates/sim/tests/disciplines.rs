@@ -4,7 +4,7 @@
 //! The settings are those of the published evaluations: 10 Mbit/s and 100 ms of round trip, a few TCP flows or many (Pan
 //! et al., HPSR 2013, and the drafts of RFC 8033; Nichols and Jacobson, ACM Queue 2012, for CoDel).
 
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::{Recording, RunOptions, RunOutput, expand, run};
 use paceline_units::Span;
 

@@ -1,7 +1,7 @@
 //! ECN for RTP (RFC 6679) in whole scenarios: marks in place of losses, paths that clear the field.
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use paceline_scenario::{Document, Scenario};
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 
 fn simulated(link: &str, flow: &str, seed: u64) -> RunOutput {

@@ -1,7 +1,7 @@
 //! Access categories from a scenario to the results: who has which queue, who waits, and what has no effect.
 
-use paceline_sim::scenario::{Document, Scenario};
-use paceline_sim::{RunOptions, RunOutput, expand, run};
+use paceline_scenario::{Document, Scenario};
+use paceline_sim::{RunOptions, RunOutput, expand, routes, run};
 
 fn checked(text: &str) -> (Document, Scenario) {
     let document = Document::parse(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
@@ -15,7 +15,8 @@ fn outcome(text: &str) -> RunOutput {
 
 fn warnings(text: &str) -> Vec<String> {
     let (document, scenario) = checked(text);
-    scenario.warnings(&document, &expand(&scenario, 1).unwrap()).unwrap()
+    let model = expand(&scenario, 1).unwrap();
+    scenario.warnings(&document, &model, &routes(&model).unwrap())
 }
 
 const HOME: &str = "duration = \"20 s\"\nwarmup = \"5 s\"\ntopology = \"home\"\n[link.web]\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\n\

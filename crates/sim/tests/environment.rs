@@ -1,8 +1,8 @@
 //! A run that stops for decisions: steps are as long as asked, the same decisions give the same bits, and what is told is true.
 
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::environment::{Acts, Driver, Environment, FEATURES, Features, MAX_IN_FLIGHT, Step, Stepped};
-use paceline_sim::scenario::Document;
-use paceline_sim::{RunOptions, Scenario, Summary, simulate};
+use paceline_sim::{RunOptions, Summary, simulate};
 use paceline_units::Span;
 
 const LINK: &str = r#"

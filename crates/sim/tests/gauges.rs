@@ -3,9 +3,9 @@
 use super::read;
 use paceline_control::{GaugeUnit, Gauges, Machine, registry};
 use paceline_packet::FlowId;
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::endpoint::Source;
-use paceline_sim::scenario::Document;
-use paceline_sim::{Recording, RunOptions, Scenario, expand, run};
+use paceline_sim::{Recording, RunOptions, expand, run};
 use paceline_units::Span;
 
 #[derive(Default)]

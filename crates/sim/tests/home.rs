@@ -1,6 +1,6 @@
 //! The traffic of a home: games, voices and videos, what they send, and how it is measured where it arrives.
 
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::summary::FlowSummary;
 use paceline_sim::{Recording, RunOptions, RunOutput, expand, run};
 use paceline_units::Span;

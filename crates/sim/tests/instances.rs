@@ -1,8 +1,8 @@
 //! Values that each instance of a flow has of its own: round trips, starts, rates and losses of access links.
 
 use super::read::scenario;
-use paceline_sim::model::{LinkDirection, Model};
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::model::{LinkDirection, Model};
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::{RunOptions, Summary, expand, simulate};
 use paceline_units::Span;
 

@@ -6,7 +6,7 @@
 //! acknowledgements of the download too, which have 60 B then.
 
 use super::read;
-use paceline_sim::scenario::Scenario;
+use paceline_scenario::Scenario;
 use paceline_sim::{RunOptions, simulate};
 
 /// A point, and what ns-2 gives there: mean and half width of the 95 % interval of the download's goodput in Mbit/s, and of

@@ -5,10 +5,10 @@
 //! event; every number of the summary and every recorded value must be the same to the last bit.
 
 use paceline_random::{Sequence, Stream};
+use paceline_scenario::model::Model;
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::graph::{Fold, Planning};
-use paceline_sim::model::Model;
-use paceline_sim::scenario::Document;
-use paceline_sim::{Recording, RunError, RunOptions, Scenario, ScheduleKind, expand, run};
+use paceline_sim::{Recording, RunError, RunOptions, ScheduleKind, expand, run};
 use paceline_units::Span;
 use std::fmt::Write;
 

@@ -5,7 +5,8 @@
 //! of 140 s: the numbers stand in docs/decisions/host-delay.md.
 
 use super::read;
-use paceline_sim::{Recording, RunOptions, Scenario, Series, Summary, simulate};
+use paceline_scenario::Scenario;
+use paceline_sim::{Recording, RunOptions, Series, Summary, simulate};
 use paceline_units::Span;
 
 fn checked(scenario: &str) -> Scenario {

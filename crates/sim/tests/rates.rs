@@ -1,6 +1,6 @@
 //! What no measure may exceed, and what an impossible run is told.
 
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::{Recording, RunOptions, RunOutput, Watch, expand, run};
 use paceline_units::Span;
 

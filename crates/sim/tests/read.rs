@@ -1,7 +1,6 @@
 //! A scenario out of its text, for the other tests.
 
-use paceline_sim::Scenario;
-use paceline_sim::scenario::Document;
+use paceline_scenario::{Document, Scenario};
 
 /// A good one, which names no files.
 pub fn scenario(text: &str) -> Scenario {

@@ -1,7 +1,7 @@
 //! Relays in whole scenarios: frames that come by one QUIC connection and leave by others, by priority.
 
 use super::read::checked;
-use paceline_sim::scenario::Document;
+use paceline_scenario::Document;
 use paceline_sim::summary::FlowSummary;
 use paceline_sim::{RunOptions, ScheduleKind, simulate};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Calls whose frames need each other: retransmissions, key frames on request, the jitter buffer, skipped frames.
 
-use paceline_sim::scenario::Document;
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::summary::FlowSummary;
-use paceline_sim::{RunOptions, Scenario, simulate};
+use paceline_sim::{RunOptions, simulate};
 
 /// The mistakes that are found, or the only flow.
 fn try_run(text: &str, seed: u64) -> Result<FlowSummary, String> {

@@ -4,8 +4,8 @@
 use paceline_packet::rtcp::App;
 use paceline_packet::wire::{rtcp, rtp};
 use paceline_packet::{Extra, UDP_IPV4};
-use paceline_sim::scenario::Document;
-use paceline_sim::{Capture, Captured, RunOptions, Scenario, expand, run_captured};
+use paceline_scenario::{Document, Scenario};
+use paceline_sim::{Capture, Captured, RunOptions, expand, run_captured};
 use std::ops::ControlFlow;
 
 /// What has been seen, each kind once at the least when the run is over.

@@ -1,7 +1,7 @@
 //! LDA+ over RTP in whole scenarios: what it reaches alone and beside its like, and its measures.
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use paceline_scenario::{Document, Scenario};
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 
 fn output(text: &str, seed: u64) -> RunOutput {

@@ -12,9 +12,9 @@ mod bands;
 mod cases;
 
 use cases::Case;
-use paceline_sim::scenario::Document;
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::summary::{FlowSummary, Summary};
-use paceline_sim::{RunOptions, Scenario, simulate};
+use paceline_sim::{RunOptions, simulate};
 
 /// The scenario.
 fn text(case: &Case, from: u64, to: u64) -> String {

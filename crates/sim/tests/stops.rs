@@ -1,6 +1,6 @@
 //! A stop that comes after a flow's own end changes nothing that is measured of it.
 
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::{RunOptions, simulate};
 use serde_json::Value;
 

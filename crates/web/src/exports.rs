@@ -2,7 +2,7 @@
 
 use crate::scenario::{self, Checked, Refusal};
 use js_sys::{Array, Float64Array, Function, JSON, Object, Reflect};
-use paceline_sim::scenario::edit::edit_by_json;
+use paceline_scenario::edit::edit_by_json;
 use paceline_sim::{Recording, RunOptions, Watching, describe, simulate};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
@@ -32,7 +32,7 @@ pub fn version() -> String {
 #[wasm_bindgen]
 #[must_use]
 pub fn schema() -> String {
-    paceline_sim::scenario::schema_json()
+    paceline_scenario::schema_json()
 }
 
 /// The registered schemes with their parameters, as JSON.
@@ -195,7 +195,7 @@ fn thrown(value: &Value) -> JsValue {
 }
 
 fn refusal_json(refusal: &Refusal) -> Value {
-    let mistake = |m: &paceline_sim::scenario::Mistake| {
+    let mistake = |m: &paceline_scenario::Mistake| {
         let mut mistake = json!({ "key": m.key, "problem": m.problem });
         for (name, number) in [("line", m.line), ("column", m.column)] {
             if let Some(number) = number {

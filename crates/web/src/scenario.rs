@@ -1,7 +1,7 @@
 //! Scenarios in a page: text, and the texts of the files that it names.
 
+use paceline_scenario::{Document, Mistake, OWN, ScenarioError};
 use paceline_sim::CheckedScenario;
-use paceline_sim::scenario::{Document, Mistake, OWN, ScenarioError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

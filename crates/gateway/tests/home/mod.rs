@@ -85,7 +85,7 @@ impl Home {
             "[link.bottleneck]\nrate = \"1 Gbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = {{ kind = \"unlimited\" }}\n"
         );
         home.relay = Some(std::thread::spawn(move || {
-            let document = paceline_sim::scenario::Document::parse(&text, "home").unwrap_or_else(|e| panic!("{e}"));
+            let document = paceline_scenario::Document::parse(&text, "home").unwrap_or_else(|e| panic!("{e}"));
             let spec = PathSpec::of(document, &Folder::Profiles).unwrap_or_else(|e| panic!("{e}"));
             let [mut near, mut far] = [wan, server];
             relay::run(&spec, &mut near, &mut far, &RelayOptions::default(), &stop).unwrap();

@@ -7,9 +7,8 @@ use super::udp::Udp;
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header};
 use paceline_flow::Transport;
 use paceline_packet::{Flags, FlowId, Packet};
+use paceline_scenario::model::{Model, connections};
 use paceline_sim::Captured;
-use paceline_sim::bundling::connections;
-use paceline_sim::model::Model;
 
 /// Number of payload bytes kept of a packet beyond its headers. All are zeros.
 const KEPT: usize = 8;

@@ -9,7 +9,7 @@ use super::error::{CaptureError, failed};
 use end::End;
 use flow::Flow;
 use paceline_packet::FlowId;
-use paceline_sim::model::Model;
+use paceline_scenario::model::Model;
 use paceline_sim::{Captured, QuicEvent};
 use std::path::Path;
 

@@ -3,9 +3,9 @@
 use super::budget::Charge;
 use super::control::Measure;
 use super::half::Half;
-use crate::start_signal::Announcer;
 use crate::quic::{Keys, Place};
 use crate::session::{End, SessionSpec};
+use crate::start_signal::Announcer;
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -20,7 +20,7 @@ use crate::path::{Emulator, FlowLosses, Folder, PathSpec, Side as End};
 use crate::quic::{Keys, OwnKey};
 use crate::session::{EcnBits, Family, FlowSpec, ForeignSchemes, Outbox, SessionSpec, Side};
 use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 use paceline_units::{Rate, Span, Time};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -3,8 +3,7 @@
 
 use super::emulator::Side;
 use super::frame::Shape;
-use paceline_sim::bundling::connections;
-use paceline_sim::model::Model;
+use paceline_scenario::model::{Model, connections};
 use std::collections::BTreeMap;
 
 /// Maps flows' frames to connections. A flow is identified by its port at the near end.

@@ -16,7 +16,7 @@ use paceline_path::{
     DropReason, Drops, Fate, Hosts, Keys, Limit, Link, LinkReport, Measure, QdiscLink, Queue, Series, Waits,
 };
 use paceline_random::Stream;
-use paceline_sim::model::LinkDirection;
+use paceline_scenario::model::LinkDirection;
 use paceline_units::{Size, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

@@ -2,8 +2,8 @@
 
 use super::emulator::Side;
 use super::frame::Shape;
-use paceline_sim::Scenario;
-use paceline_sim::model::{LinkDirection, Model};
+use paceline_scenario::Scenario;
+use paceline_scenario::model::{LinkDirection, Model};
 use paceline_units::Span;
 use std::collections::BTreeMap;
 
@@ -70,8 +70,8 @@ mod tests {
     use super::super::spec::{Folder, PathSpec};
     use super::*;
     use etherparse::PacketBuilder;
+    use paceline_scenario::Document;
     use paceline_sim::expand;
-    use paceline_sim::scenario::Document;
     use paceline_units::Time;
     use proptest::prelude::*;
 

@@ -77,7 +77,7 @@ mod tests {
     use etherparse::PacketBuilder;
     use paceline_packet::Stamp;
     use paceline_packet::wire::tfrc::{Close, ConnectionId, Datagram, Message, Nonce, Plain, Reason};
-    use paceline_sim::scenario::Document;
+    use paceline_scenario::Document;
 
     const FIRST: u16 = 20_000;
 

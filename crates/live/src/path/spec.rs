@@ -8,10 +8,10 @@
 use super::connections::Connections;
 use super::flow_delays::OwnDelays;
 use crate::scenario;
+use paceline_scenario::loss::Loss;
+use paceline_scenario::model::LinkDirection;
+use paceline_scenario::{Document, Link, Scenario, ScenarioError};
 use paceline_sim::expand::{ExpandError, expand};
-use paceline_sim::model::LinkDirection;
-use paceline_sim::scenario::loss::Loss;
-use paceline_sim::scenario::{Document, Link, Scenario, ScenarioError};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 

@@ -8,9 +8,9 @@ use paceline_packet::quic::INITIAL_DATAGRAM;
 use paceline_packet::wire::tfrc::{
     ACK_LEN, FEEDBACK_LEN, FRAME_LEN, SEGMENT_ACK_LEN, SEGMENT_LEN, SHORT_LEN, SINGLE_LEN, SUBFLOW_LEN,
 };
-use paceline_sim::model::FlowModel;
-use paceline_sim::scenario::flow::App;
-use paceline_sim::scenario::{Document, Mistake, Scenario, ScenarioError};
+use paceline_scenario::flow::App;
+use paceline_scenario::model::FlowModel;
+use paceline_scenario::{Document, Mistake, Scenario, ScenarioError};
 use paceline_sim::{ExpandError, expand};
 use paceline_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};

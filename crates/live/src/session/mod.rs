@@ -40,7 +40,7 @@ use self::work_limit::MAX_WAITING;
 use crate::quic::{CloseReason, Keys};
 use paceline_packet::Flags;
 use paceline_packet::wire::tfrc::{self, ConnectionId, Message, Nonce, RateLimit, Reason};
-use paceline_sim::scenario::ScenarioError;
+use paceline_scenario::ScenarioError;
 use paceline_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 

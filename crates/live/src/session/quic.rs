@@ -12,7 +12,7 @@ use paceline_packet::wire::tfrc::{self, Close, Message, Reason};
 use paceline_packet::{ExtraId, FlowId, Packet, Stamp};
 use paceline_quinn::Controllers;
 use paceline_random::Stream;
-use paceline_sim::model::FlowModel;
+use paceline_scenario::model::FlowModel;
 use paceline_units::Time;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -11,8 +11,8 @@ use paceline_flow::rtp::Carried;
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::wire::tfrc::{Accept, Close, Message, RateLimit, Reason};
 use paceline_packet::{FlowId, Packet};
+use paceline_scenario::model::FlowModel;
 use paceline_sim::endpoint::Sink;
-use paceline_sim::model::FlowModel;
 use paceline_units::{Span, Time};
 
 /// Interval between the unrequested accepts of a receiver that sends first.

@@ -3,7 +3,7 @@
 use super::controller_calls;
 use super::log::{Broken, LogReader, Record, state};
 use super::{Outbox, Outgoing, Session};
-use paceline_sim::scenario::ScenarioError;
+use paceline_scenario::ScenarioError;
 use paceline_units::Time;
 
 /// The message about a damaged record.

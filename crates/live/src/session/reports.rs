@@ -12,8 +12,8 @@ use paceline_flow::{Segment, Transport};
 use paceline_packet::Extra;
 use paceline_packet::rtcp::{Arrival, Compound, ReportBlock};
 use paceline_packet::rtp::{RtpData, Ssrc};
-use paceline_sim::model::FlowModel;
-use paceline_sim::scenario::{Mistake, ScenarioError};
+use paceline_scenario::model::FlowModel;
+use paceline_scenario::{Mistake, ScenarioError};
 use paceline_units::Span;
 use serde::{Deserialize, Serialize};
 

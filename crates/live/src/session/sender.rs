@@ -17,9 +17,9 @@ use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::Ssrc;
 use paceline_packet::wire::tfrc::{Accept, Close, Ecn, Message, RateLimit, Reason, Refuse, Request};
 use paceline_packet::{Extra, FlowId, Packet};
+use paceline_scenario::model::FlowModel;
 use paceline_sim::coupling::CoupledState;
 use paceline_sim::endpoint::Source;
-use paceline_sim::model::FlowModel;
 use paceline_units::{Span, Time};
 
 /// Intervals after which a request is repeated (docs/wire/tfrc.md, "The agreement"); then the sender gives up.

@@ -12,7 +12,7 @@ use paceline_live::session::{
 };
 use paceline_packet::Flags;
 use paceline_quinn::Controllers;
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::summary::FlowSummary;
 use paceline_sim::{RunOptions, simulate};
 use paceline_units::{Span, Time};

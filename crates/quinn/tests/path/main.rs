@@ -3,7 +3,7 @@
 mod two;
 
 use paceline_quinn::{Controllers, Gate};
-use paceline_sim::scenario::{Document, Scenario};
+use paceline_scenario::{Document, Scenario};
 use paceline_sim::{RunOptions, simulate};
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,6 @@
 
 use super::nanoseconds;
 use crate::arrivals::{ArrivalMeter, ArrivalReport};
-use crate::model::FlowModel;
 use paceline_apps::Transfers;
 use paceline_apps::client::Client;
 use paceline_apps::player::{Player, StreamReport};
@@ -15,6 +14,7 @@ use paceline_packet::quic::StreamPiece;
 use paceline_packet::rtp::RtpData;
 use paceline_packet::{Extra, FlowId, Packet, TfrcData, TfrcMore, Transit};
 use paceline_random::Stream;
+use paceline_scenario::model::FlowModel;
 use paceline_units::{Offset, Size, Span, Time};
 
 /// The consumer of a receiver's data.

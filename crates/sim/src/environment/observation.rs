@@ -2,13 +2,13 @@
 
 use super::baseline::Counts;
 use crate::build::Built;
-use crate::model::Model;
 use crate::report::Before;
 use crate::run::{Ends, ends, summary_of};
 use crate::summary::Summary;
 use paceline_control::monitor_interval::Monitored;
 use paceline_control::{Failure, Fate, Interval, MediaController, PathView, RtpController, RtpEvent, WindowController};
 use paceline_flow::{Sender, SenderStats};
+use paceline_scenario::model::Model;
 use paceline_units::{Rate, Span, Time};
 
 /// Names of a step's features, in order.

@@ -1,12 +1,5 @@
 //! Builds a flow's transport machine from the scenario.
 
-use crate::scenario::Flow;
-use crate::scenario::flow::App;
-use crate::scenario::parameters::given;
-use crate::scenario::repair::{NewrenoVariant, Recovery as RecoveryKey};
-use crate::scenario::request::RequestTable;
-use crate::scenario::rtp::RtpTable;
-use crate::scenario::values::{ClientBuffer, DelayedAck};
 use paceline_control::{AckController, AcksController, Allocated, Ecn};
 use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
 use paceline_flow::Transport;
@@ -16,6 +9,13 @@ use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, Requests, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
+use paceline_scenario::Flow;
+use paceline_scenario::flow::App;
+use paceline_scenario::parameters::given;
+use paceline_scenario::repair::{NewrenoVariant, Recovery as RecoveryKey};
+use paceline_scenario::request::RequestTable;
+use paceline_scenario::rtp::RtpTable;
+use paceline_scenario::values::{ClientBuffer, DelayedAck};
 use paceline_units::Span;
 /// The machine that the scheme runs on, configured from the scenario.
 pub(super) fn transport(flow: &Flow) -> Result<Transport, String> {

@@ -1,8 +1,8 @@
 //! CAKE's keys.
 
 use super::limit;
-use crate::scenario::queue::{Framing as FramingKey, Isolation as IsolationKey, Queue};
 use paceline_path::{CakeModel, Framing, Hosts, Isolation};
+use paceline_scenario::queue::{Framing as FramingKey, Isolation as IsolationKey, Queue};
 use paceline_units::Rate;
 
 /// The model of a CAKE queue in front of a transmitter of this rate.

@@ -1,8 +1,8 @@
 //! DualPI2's keys, with defaults that depend on the variant.
 
 use super::limit;
-use crate::scenario::queue::{DualPi2Variant, DualScheduler as SchedulerKey, NativeAqm as NativeKey, Queue};
 use paceline_path::{DualPi2Model, DualScheduler, NativeAqm};
+use paceline_scenario::queue::{DualPi2Variant, DualScheduler as SchedulerKey, NativeAqm as NativeKey, Queue};
 use paceline_units::{Rate, Ratio, Span};
 
 /// The model of a DualPI2 queue.

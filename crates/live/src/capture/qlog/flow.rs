@@ -4,7 +4,7 @@ use paceline_control::{TcpController, WindowController};
 use paceline_flow::Transport;
 use paceline_flow::quic::QuicConfig;
 use paceline_qlog::write::{Initiator, Parameters, RecoveryParameters};
-use paceline_sim::model::Model;
+use paceline_scenario::model::Model;
 use paceline_units::Span;
 
 /// Properties common to both ends of a flow.
