@@ -15,7 +15,6 @@ mod tlp;
 
 use super::prr::Prr;
 use crate::Transmit;
-use crate::pacing::Pacing;
 use crate::tcp::connection::Connection;
 use crate::tcp::scoreboard::Delivered;
 use autotune::Autotune;
@@ -229,9 +228,6 @@ impl Linux {
             self.tune.begin(now, conn.una);
             self.timeouts = 0;
             self.undo = Undo::default();
-            if let Some(pacing) = &mut conn.pacing {
-                **pacing = Pacing::new(); // the SYN's pause, at a rate that a lost one lowered, is none before data
-            }
             conn.delivery.iter_mut().for_each(|delivery| delivery.established());
             conn.notify(TcpEvent::Established { window }, now);
             self.rearm(conn, now);
