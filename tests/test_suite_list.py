@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import screen
-from own import ROOT
+from own_controllers import ROOT
 from paceline.errors import PacelineWarning
 from paceline.studies import reproduction
 from paceline.suite import loading, running
