@@ -45,6 +45,7 @@ SCENARIO_ROOMS = [
     "keys",
     "walk",
     "document",
+    "edit",
     "docs",
     "fill",
     "rules",
@@ -308,7 +309,7 @@ _CIRCLES = [
     {"hunts.finds", "plots.hunted"},
     {"leagues.clouds", "leagues.page", "leagues.running", "leagues.tables", "leagues.writing"},
     {
-        *("plots.chart", "plots.recorded", "plots.sweeps", "plots.words"),
+        *("plots.chart", "plots.recorded", "plots.sweeps", "plots.wording"),
         *("results.results", "results.store", "results.subjects", "tables.summaries", "tables.sweep"),
     },
     {"sweeps.compare", "tables.comparison"},

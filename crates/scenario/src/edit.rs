@@ -7,7 +7,7 @@
 
 mod layout;
 
-use crate::{Document, Step, joined, split};
+use crate::document::{Document, Step, joined, split};
 use layout::Remains;
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
