@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from paceline.interval import (
+    COARSE,
     LEAST_RUNS,
     RESOLUTION,
     Interval,
@@ -70,7 +71,7 @@ def holds(found: Interval, measure: str, values: Values, middle: tuple[float, fl
     assert found.usual is not None
     assert found.others_low is not None
     assert found.others_high is not None
-    coarse = measure.startswith(("rtt_p", "owd_p"))
+    coarse = measure.startswith(COARSE)
     others = float((np.abs(values - found.usual) > (RESOLUTION * found.usual if coarse else 0)).mean())
     return found.others_low <= others <= found.others_high
 

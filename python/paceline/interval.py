@@ -30,6 +30,8 @@ STRICTER = 0.2
 printed for samples that are alike, which are more alike than all runs: bounds of 95 % covered 76 to 85 %."""
 RESOLUTION = 0.002
 """Percentile values that differ by less are equal: this is the resolution of the histograms behind them."""
+COARSE = ("rtt_p", "owd_p", "interarrival_p", "transfer_time_p")
+"""Beginnings of the names of percentiles from histograms."""
 
 
 class Kind(enum.StrEnum):
@@ -161,7 +163,7 @@ def _usual(name: str, x: NDArray[np.float64]) -> tuple[float, int]:
     """The value that most runs have, and how many differ; for 0/1 values the value is always 0."""
     if _are_truths(x):
         return 0.0, int(x.sum())
-    if name.startswith(("rtt_p", "owd_p", "interarrival_p", "transfer_time_p")):
+    if name.startswith(COARSE):
         middle = float(np.sort(x)[(len(x) - 1) // 2])
         return middle, int((np.abs(x - middle) > RESOLUTION * abs(middle)).sum())
     values, times = np.unique(x, return_counts=True)

@@ -5,7 +5,7 @@
 The eleven scenarios of `make.py` and all shipped examples are run RUNS (400) times. For each measure of each row 400
 samples of 3, 5, 6, 10 and 20 runs are drawn, and each kind of interval that a tenth of them have is counted. The
 eleven are run again with another queue, and the differences, seed by seed, are drawn likewise. OUT gets one line a
-kind, as CSV; the table printed has the counts. It takes a quarter of an hour of two cores.
+kind, as CSV; the table printed has the counts. It takes half an hour of two cores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 import paceline
-from paceline.interval import RESOLUTION, Interval, Kind, interval
+from paceline.interval import COARSE, RESOLUTION, Interval, Kind, interval
 from paceline.results.columns import IDENTITY
 from paceline.results.results import is_measure
 from paceline.statistics import paired_difference
@@ -78,7 +78,7 @@ def held(found: Interval, measure: str, values: Values) -> bool | None:
     if found.kind is Kind.MEDIAN and found.median_low is not None and found.median_high is not None:
         return bool(found.median_low <= np.median(values) <= found.median_high)
     if found.usual is not None and found.others_low is not None and found.others_high is not None:
-        coarse = measure.startswith(("rtt_p", "owd_p"))
+        coarse = measure.startswith(COARSE)
         others = float((np.abs(values - found.usual) > (RESOLUTION * found.usual if coarse else 0)).mean())
         return found.others_low <= others <= found.others_high
     return None
