@@ -56,16 +56,20 @@ impl Connection {
             self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt }, &path);
         }
         if self.una == self.base + 1 && self.config.handshake && !self.opens_late() {
-            let lost = self.timed_out == Some(self.base) && self.profile == Profile::Rfc;
-            if lost {
-                let limits = self.limits();
-                self.rtt.after_lost_syn(&limits);
-                self.rto = self.rtt.timeout();
-            }
-            // after a lost SYN or SYN/ACK the initial window is one segment (RFC 5681 section 3.1)
-            let window = if lost { 1.0 } else { f64::from(self.config.initial_window) };
+            let window = self.window_after_syn(self.timed_out == Some(self.base) && self.profile == Profile::Rfc);
             self.notify(TcpEvent::Established { window }, now);
         }
+    }
+
+    /// The window with which data begin. After a lost SYN or SYN/ACK it is one segment (RFC 5681 section 3.1), and under
+    /// `rfc` the timer is 3 s (RFC 6298 (5.7)).
+    pub(super) fn window_after_syn(&mut self, lost: bool) -> f64 {
+        if lost && self.profile == Profile::Rfc {
+            let limits = self.limits();
+            self.rtt.after_lost_syn(&limits);
+            self.rto = self.rtt.timeout();
+        }
+        if lost { 1.0 } else { f64::from(self.config.initial_window) }
     }
 
     /// ns-2's Vegas opens its window one acknowledgement later.

@@ -216,14 +216,9 @@ impl Linux {
         news.echo = conn.echo && conn.una > conn.base + 1;
         let rtt = self.time(conn, now, packet, &mut news);
         if news.acked && before == conn.base && conn.config.handshake {
-            let lost = self.timeouts > 0 && conn.profile == Profile::Rfc;
-            if lost {
-                let limits = conn.limits();
-                conn.rtt.after_lost_syn(&limits);
-                conn.rto = conn.rtt.timeout();
-            }
-            // one segment after a lost SYN (RFC 5681 section 3.1); Linux allows one loss, as RFC 6928 does
-            let window = if lost || self.timeouts > 1 { 1.0 } else { f64::from(conn.config.initial_window) };
+            // Linux allows one lost SYN, as RFC 6928 does
+            let lost = if conn.profile == Profile::Rfc { self.timeouts > 0 } else { self.timeouts > 1 };
+            let window = conn.window_after_syn(lost);
             self.used_since = now;
             self.tune.begin(now, conn.una);
             self.timeouts = 0;
