@@ -17,10 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from paceline.interval import (
-    COARSE,
     LEAST_RUNS,
-    RESOLUTION,
-    Interval,
     Kind,
     half_width,
     interval,
@@ -32,6 +29,7 @@ from paceline.results.results import Results, RunRecord
 from paceline.statistics import estimate, t_quantile
 from paceline.sweeps.compare import differences
 from paceline.tables.summaries import said
+from pools.holding import holds
 from pools.make import POOLS, WHERE, endless
 
 RUNS = 10
@@ -56,24 +54,6 @@ def measure_of(name: str) -> tuple[str, bool]:
 def samples(values: Values, runs: int = RUNS) -> Values:
     drawn: Values = np.random.default_rng(20).choice(values, (SAMPLES, runs))
     return drawn
-
-
-def holds(found: Interval, measure: str, values: Values, middle: tuple[float, float]) -> bool:
-    """Whether what is said of a sample is true of its pool."""
-    if found.kind is Kind.T:
-        assert found.low is not None
-        assert found.high is not None
-        return found.low <= middle[0] <= found.high
-    if found.kind is Kind.MEDIAN:
-        assert found.median_low is not None
-        assert found.median_high is not None
-        return found.median_low <= middle[1] <= found.median_high
-    assert found.usual is not None
-    assert found.others_low is not None
-    assert found.others_high is not None
-    coarse = measure.startswith(COARSE)
-    others = float((np.abs(values - found.usual) > (RESOLUTION * found.usual if coarse else 0)).mean())
-    return found.others_low <= others <= found.others_high
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """How often the intervals hold that are printed of every measure of every row, and those of `compare`.
 
-    .venv/bin/python tests/pools/every_row.py OUT [RUNS]
+    PYTHONPATH=tests .venv/bin/python -m pools.every_row OUT [RUNS]
 
 The eleven scenarios of `make.py` and all shipped examples are run RUNS (400) times. For each measure of each row 400
 samples of 3, 5, 6, 10 and 20 runs are drawn, and each kind of interval that a tenth of them have is counted. The
@@ -22,10 +22,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 import paceline
-from paceline.interval import COARSE, RESOLUTION, Interval, Kind, interval
+from paceline.interval import Kind, interval
 from paceline.results.columns import IDENTITY
 from paceline.results.results import is_measure
 from paceline.statistics import paired_difference
+from pools.holding import holds
 from pools.make import SCENARIOS
 
 RUNS = 400
@@ -71,33 +72,20 @@ def pools(
                     yield name, row, measure, endless, values
 
 
-def held(found: Interval, measure: str, values: Values) -> bool | None:
-    """Whether an interval is true of all runs; none if it says nothing."""
-    if found.kind is Kind.T and found.low is not None and found.high is not None:
-        return bool(found.low <= values.mean() <= found.high)
-    if found.kind is Kind.MEDIAN and found.median_low is not None and found.median_high is not None:
-        return bool(found.median_low <= np.median(values) <= found.median_high)
-    if found.usual is not None and found.others_low is not None and found.others_high is not None:
-        coarse = measure.startswith(COARSE)
-        others = float((np.abs(values - found.usual) > (RESOLUTION * found.usual if coarse else 0)).mean())
-        return found.others_low <= others <= found.others_high
-    return None
-
-
 def coverage(pool: Pool) -> list[Line]:
     """What an interval of each number of runs prints, and how often it holds."""
     name, row, measure, endless, values = pool
     values = values[np.isfinite(values)]
+    middle = float(values.mean()), float(np.median(values))
     rows = []
     for n in SIZES:
         printed: Counter[str] = Counter()
         right: Counter[str] = Counter()
         for sample in np.random.default_rng(20).choice(values, (SAMPLES, n)):
             found = interval(measure, sample, endless)
-            true = held(found, measure, values)
-            if true is not None:
+            if found.kind is not Kind.NONE:
                 printed[found.kind.value] += 1
-                right[found.kind.value] += true
+                right[found.kind.value] += holds(found, measure, values, middle)
         rows += [
             (name, row, measure, endless, n, kind, times / SAMPLES, right[kind] / times)
             for kind, times in printed.items()
